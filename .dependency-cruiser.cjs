@@ -13,6 +13,12 @@ const FOLDERS = [
   },
   { name: 'log', at: '^src/log\\.ts$' },
   {
+    name: 'certificate',
+    at: '^src/certificate\\.ts$',
+    types: ['^src/log'],
+    why: 'the files of a listener, whichever it is',
+  },
+  {
     name: 'foreground',
     at: '^src/foreground\\.ts$',
     values: ['^src/domain/'],
@@ -57,7 +63,7 @@ const FOLDERS = [
   {
     name: 'providers',
     at: '^src/providers/',
-    values: ['^src/domain/'],
+    values: ['^src/domain/', '^src/certificate'],
     types: ['^src/log'],
     why: 'a provider is handed everything it needs and knows nobody',
   },
@@ -150,6 +156,13 @@ const FOLDERS = [
     why: 'it counts what others tell it, and knows none of them',
   },
   {
+    name: 'tracing',
+    at: '^src/tracing/',
+    values: ['^src/domain/'],
+    types: ['^src/messaging/observer', '^src/http/request/traced-requests'],
+    why: 'it is told what happens, as metrics are, and knows none of those who tell',
+  },
+  {
     name: 'workflows',
     at: '^workflows/',
     values: ['^src/domain/'],
@@ -219,6 +232,12 @@ const LIBRARIES = [
     at: 'prom-client',
     from: '^(src/metrics/|test/)',
     why: 'one place decides on names and labels',
+  },
+  {
+    name: 'OpenTelemetry',
+    at: '(@opentelemetry|@temporalio/interceptors-opentelemetry)',
+    from: '^(src/tracing/|test/)',
+    why: 'it is loaded only where traces are wanted',
   },
   { name: 'fastify', at: 'fastify', from: '^(src/http/|test/)', why: 'the two halves know nothing of HTTP' },
   {

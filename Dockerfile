@@ -3,7 +3,8 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY packages packages
-RUN npm ci --include=dev --no-audit --no-fund
+# Without the packages of the tests, which are the workspace `test`.
+RUN npm ci --include=dev --no-audit --no-fund --workspace @fanfare/email-layout --include-workspace-root
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY workflows workflows

@@ -18,11 +18,15 @@ export function serviceActivities({ db, gatewayFor }: ActivityDeps) {
       return [...(await gatewayFor(input.workspaceId).capabilities())];
     },
 
-    /** Returns the placeholders of each channel's template, in the version that the campaign pins. */
+    /**
+     * Returns the placeholders of each channel's template, in the version that the campaign pins. Fails with
+     * `not_possible` when no carrier of the service can send what they say.
+     */
     async lookUpTemplates(input: { runId: string }): Promise<Partial<Record<Channel, string[]>>> {
       const run = await loadRun(db, input.runId);
       const gateway = gatewayFor(run.workspaceId);
       const placeholders: Partial<Record<Channel, string[]>> = {};
+      const impossible: string[] = [];
       for (const channel of run.channels) {
         const settings = run.settings[channel];
         const template =
@@ -34,7 +38,14 @@ export function serviceActivities({ db, gatewayFor }: ActivityDeps) {
           );
         }
         placeholders[channel] = template.placeholders;
+        if (channel === 'email') continue;
+        // Accounts and routes may have changed since the campaign was made.
+        const wish = { ...settings, channel, class: run.options.class };
+        for (const { severity, message } of await gateway.checkSending(wish)) {
+          if (severity === 'error') impossible.push(message);
+        }
       }
+      if (impossible.length > 0) throw new DomainError('not_possible', impossible.join('; '));
       return placeholders;
     },
   };

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { installPackages, needsInstall } from './install-packages.mjs';
 import { lockCheckout } from './lock-checkout.mjs';
 import { runStep } from './run-step.mjs';
 
@@ -25,28 +26,34 @@ const consoleStampFile = join(dist, '.built-console');
 const consoleFile = join(dist, 'console', 'index.html');
 const mainFile = join(dist, 'src', 'main.js');
 const bundleFile = join(dist, 'workflow-bundle.js');
+const tracedBundleFile = join(dist, 'workflow-bundle-traced.js');
 const bundler = join(dist, 'workers', 'bundle.js');
 const emailLayoutFile = join(ROOT, EMAIL_LAYOUT, 'dist', 'index.cjs');
 
-/** Ends the process with one message when it cannot be done. */
-export async function prepare() {
+/**
+ * To run the product, or to work on it, which needs the packages of tests and checks as well. Ends the process with one
+ * message when it cannot be done.
+ */
+export async function prepare(purpose = 'work') {
   checkNode();
   try {
-    if (needsInstall() || needsBuild() || needsConsole()) await prepareAlone();
+    if (needsInstall(purpose) || needsBuild() || needsConsole()) await prepareAlone(purpose);
   } catch (error) {
     process.stderr.write(`This checkout cannot be prepared: ${error.message}\n`);
     process.exit(1);
   }
 }
 
-async function prepareAlone() {
+async function prepareAlone(purpose) {
   mkdirSync(dist, { recursive: true });
   const lock = await lockCheckout(join(dist, '.prepare-lock'));
   try {
     // Asked again, because whoever held the lock has probably done the work.
-    if (needsInstall()) await install(lock);
-    if (needsBuild()) await build(lock);
-    if (needsConsole()) await buildConsole(lock);
+    if (needsInstall(purpose)) await installPackages(purpose, lock);
+    await Promise.all([
+      needsBuild() ? build(lock) : undefined,
+      needsConsole() ? buildConsole(lock) : undefined,
+    ]);
   } finally {
     lock.release();
   }
@@ -64,32 +71,9 @@ function checkNode() {
   process.exit(1);
 }
 
-/**
- * npm writes its own lockfile into node_modules as its last act, so an installation that was cut off
- * counts as none. The times alone would install again after every branch change: when they differ, the
- * versions decide.
- */
-function needsInstall() {
-  const wantedFile = join(ROOT, 'package-lock.json');
-  const installedFile = join(ROOT, 'node_modules', '.package-lock.json');
-  if (!existsSync(installedFile)) return true;
-  if (statSync(installedFile).mtimeMs >= statSync(wantedFile).mtimeMs) return false;
-  const wanted = JSON.parse(readFileSync(wantedFile, 'utf8')).packages;
-  const installed = JSON.parse(readFileSync(installedFile, 'utf8')).packages;
-  return Object.keys(wanted).some((path) => {
-    if (path === '' || (wanted[path].optional && !installed[path])) return false;
-    return !installed[path] || installed[path].version !== wanted[path].version;
-  });
-}
-
-function install(lock) {
-  // Development packages hold the compiler, which NODE_ENV=production would leave out.
-  const args = ['ci', '--include=dev', '--prefer-offline', '--no-audit', '--no-fund'];
-  return runStep('Installing packages', 'npm', args, ROOT, lock);
-}
-
 function needsBuild() {
-  if (![stampFile, mainFile, bundleFile, emailLayoutFile].every((file) => existsSync(file))) return true;
+  const made = [stampFile, mainFile, bundleFile, tracedBundleFile, emailLayoutFile];
+  if (!made.every((file) => existsSync(file))) return true;
   return readFileSync(stampFile, 'utf8') !== sourceHash();
 }
 

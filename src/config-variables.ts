@@ -43,6 +43,9 @@ export const VARIABLES = z.object({
   FANFARE_POSTGRES_BIN: z.string().optional(),
   FANFARE_HTTP_HOST: z.string().default('127.0.0.1'),
   FANFARE_HTTP_PORT: port.default(8080),
+  FANFARE_TLS_CERT: z.string().optional(),
+  FANFARE_TLS_KEY: z.string().optional(),
+  FANFARE_LOOPBACK_PORT: port.default(0),
   FANFARE_PUBLIC_URL: baseUrl.optional(),
   FANFARE_CONSOLE: z.enum(['on', 'off']).default('on'),
   FANFARE_METRICS_PORT: port.optional(),
@@ -132,7 +135,7 @@ export const VARIABLES = z.object({
   FANFARE_OIDC_ISSUER: issuerUrl.optional(),
   FANFARE_OIDC_CLIENT_ID: z.string().optional(),
   FANFARE_OIDC_CLIENT_SECRET: z.string().optional(),
-  FANFARE_REQUIRE_TOTP: z.enum(['none', 'admin']).default('none'),
+  FANFARE_REQUIRE_TOTP: z.enum(['none', 'admin', 'all']).default('none'),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_SENDERS: z.enum(SENDER_MODES).default('open'),
@@ -143,6 +146,11 @@ export const VARIABLES = z.object({
     .string()
     .regex(/^[\w.+-]{1,100}$/, 'use 1 to 100 letters, digits, and . _ + -')
     .optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_PROTOCOL: z.string().optional(),
+  OTEL_SERVICE_NAME: z.string().default('fanfare'),
+  OTEL_SDK_DISABLED: z.string().optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 });
 

@@ -22,6 +22,8 @@ export interface Config {
     host: string;
     port: number;
     publicUrl: string | undefined;
+    /** The server speaks https with these files; what speaks to it from this machine uses a port without. */
+    tls: { certFile: string; keyFile: string; loopbackPort: number } | undefined;
     /** Whether the console is served beside the API. */
     console: boolean;
     trustProxy: string[] | number | undefined;
@@ -47,6 +49,8 @@ export interface Config {
     credentialsFile: string | undefined;
   };
   temporal: { address: string | undefined; namespace: string; cliPath: string | undefined };
+  /** Traces, if a collector is named. */
+  tracing: { serviceName: string } | undefined;
   /** Name of this build for Temporal's worker versioning, which is off without one. */
   workerBuildId: string | undefined;
   providers: Record<Channel, ProviderName>;
@@ -73,8 +77,8 @@ export interface Config {
   /** How long records of messages are kept; for ever without it. */
   /** The OpenID provider that users may log in at. */
   oidc: { issuer: string; clientId: string; clientSecret: string } | undefined;
-  /** One-time codes are demanded of administrators and owners. */
-  requireTotp: boolean;
+  /** Of which users one-time codes are demanded; `admin` includes owners. */
+  requireTotp: Variables['FANFARE_REQUIRE_TOTP'];
   retentionDays: number | undefined;
   /** The same for the audit log, which no other retention touches. */
   auditRetentionDays: number | undefined;
@@ -122,8 +126,10 @@ export interface SmtpConfig {
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = VARIABLES.superRefine(needUrls, BESIDE)
+    .superRefine(needTls, BESIDE)
     .superRefine(needSmtp, BESIDE)
     .superRefine(needOidc, BESIDE)
+    .superRefine(needJsonTraces, BESIDE)
     .superRefine(needVendors, BESIDE)
     .safeParse(set);
   if (!parsed.success) {
@@ -142,6 +148,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       host: v.FANFARE_HTTP_HOST,
       port: v.FANFARE_HTTP_PORT,
       publicUrl: v.FANFARE_PUBLIC_URL,
+      tls: tlsOf(v),
       console: v.FANFARE_CONSOLE === 'on',
       trustProxy: v.FANFARE_TRUST_PROXY,
     },
@@ -188,7 +195,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     vendors: vendorsOf(v),
     smsOptedOut: v.FANFARE_SMS_OPTED_OUT_CODES,
     oidc: oidcOf(v),
-    requireTotp: v.FANFARE_REQUIRE_TOTP === 'admin',
+    requireTotp: v.FANFARE_REQUIRE_TOTP,
     retentionDays: v.FANFARE_RETENTION_DAYS,
     auditRetentionDays: v.FANFARE_AUDIT_RETENTION_DAYS,
     senderLimits: {
@@ -208,6 +215,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     unsubscribeMailto: v.FANFARE_UNSUBSCRIBE_MAILTO,
     speech: v.FANFARE_SPEECH,
     simulator: { seed: v.FANFARE_SIMULATOR_SEED, latencyMs: v.FANFARE_SIMULATOR_LATENCY_MS },
+    tracing: isTraced(v) ? { serviceName: v.OTEL_SERVICE_NAME } : undefined,
     workerBuildId: v.FANFARE_WORKER_BUILD_ID,
     logLevel: v.LOG_LEVEL,
   };
@@ -218,6 +226,18 @@ function insecureLinksOf(v: Variables): string | undefined {
   if (v.FANFARE_EMAIL_PROVIDER !== 'smtp' || v.FANFARE_INSECURE_LINKS) return undefined;
   if (v.FANFARE_PUBLIC_URL?.startsWith('https:')) return undefined;
   return 'links in marketing mail need FANFARE_PUBLIC_URL with https; FANFARE_INSECURE_LINKS=true sends without';
+}
+
+const isTraced = (v: Variables) =>
+  v.OTEL_SDK_DISABLED?.toLowerCase() !== 'true' &&
+  (v.OTEL_EXPORTER_OTLP_ENDPOINT ?? v.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) !== undefined;
+
+/** A collector that is spoken to in another way would be sent to for years, and show nothing. */
+function needJsonTraces(v: Variables, context: z.core.$RefinementCtx): void {
+  const { OTEL_EXPORTER_OTLP_PROTOCOL: protocol } = v;
+  if (!isTraced(v) || protocol === undefined || protocol === 'http/json') return;
+  const message = 'only http/json is spoken; unset it, or set it to that';
+  context.addIssue({ code: 'custom', path: ['OTEL_EXPORTER_OTLP_PROTOCOL'], message });
 }
 
 /** Related variables are checked even when single values are wrong, so that all problems are reported at once. */
@@ -238,6 +258,25 @@ function needUrls(v: Variables, context: z.core.$RefinementCtx): void {
       context.addIssue({ code: 'custom', path: [url], message: `needed because ${provider} is http` });
     }
   }
+}
+
+function needTls(v: Variables, context: z.core.$RefinementCtx): void {
+  const files = ['FANFARE_TLS_CERT', 'FANFARE_TLS_KEY'] as const;
+  const set = files.find((path) => v[path] !== undefined);
+  if (!set) return;
+  for (const path of files) {
+    if (v[path] === undefined)
+      context.addIssue({ code: 'custom', path: [path], message: `needed because ${set} is set` });
+  }
+  if (v.FANFARE_PUBLIC_URL?.startsWith('http:')) {
+    const message = `this must begin with https: because ${set} is set`;
+    context.addIssue({ code: 'custom', path: ['FANFARE_PUBLIC_URL'], message });
+  }
+}
+
+function tlsOf(v: Variables): Config['http']['tls'] {
+  const { FANFARE_TLS_CERT: certFile, FANFARE_TLS_KEY: keyFile } = v;
+  return certFile && keyFile ? { certFile, keyFile, loopbackPort: v.FANFARE_LOOPBACK_PORT } : undefined;
 }
 
 function needSmtp(v: Variables, context: z.core.$RefinementCtx): void {

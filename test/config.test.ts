@@ -56,6 +56,23 @@ describe('the address of PostgreSQL', () => {
   );
 });
 
+describe('https', () => {
+  const pair = { FANFARE_TLS_CERT: 'cert.pem', FANFARE_TLS_KEY: 'key.pem' };
+
+  test('is spoken with two files, with any port of the loopback interface for what is without', () => {
+    expect(readConfig(pair).http.tls).toEqual({ certFile: 'cert.pem', keyFile: 'key.pem', loopbackPort: 0 });
+    expect(readConfig({ FANFARE_LOOPBACK_PORT: '8079' }).http.tls).toBeUndefined();
+  });
+
+  test.each([
+    [{ FANFARE_TLS_CERT: 'cert.pem' }, 'FANFARE_TLS_KEY: needed because FANFARE_TLS_CERT is set'],
+    [{ FANFARE_TLS_KEY: 'key.pem' }, 'FANFARE_TLS_CERT: needed because FANFARE_TLS_KEY is set'],
+    [{ ...pair, FANFARE_PUBLIC_URL: 'http://a.example' }, 'FANFARE_PUBLIC_URL: this must begin with https:'],
+  ])('is refused with %j', (environment, reason) => {
+    expect(refusal(environment as Record<string, string>)).toContain(reason);
+  });
+});
+
 describe('keys of secrets', () => {
   const key = Buffer.alloc(32, 5);
 

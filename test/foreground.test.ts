@@ -36,13 +36,35 @@ describe('the foreground of a process', () => {
     expect(foreground.isLate).toBe(false);
   });
 
-  test('lets work go on after a while, though requests are always late', async () => {
+  test('gives away half of the time, though requests are always late', () => {
+    let heldMs = 0;
+    const totalMs = 20 * LIMITS.foregroundBudgetMs;
+    const stepMs = LIMITS.foregroundLookMs;
+    let longestMs = 0;
+    let stretchMs = 0;
+    for (let ms = 0; ms < totalMs; ms += stepMs) {
+      // Each is answered before it is slow by itself, and the next one is late already.
+      if (ms % LIMITS.foregroundSlowMs === 0) foreground.enter();
+      nowMs += stepMs;
+      stretchMs = foreground.mustWait() ? stretchMs + stepMs : 0;
+      if (stretchMs > 0) heldMs += stepMs;
+      longestMs = Math.max(longestMs, stretchMs);
+    }
+    expect(longestMs).toBeGreaterThan(LIMITS.foregroundBudgetMs / 2);
+    expect(longestMs).toBeLessThanOrEqual(LIMITS.foregroundBudgetMs);
+    // The budget that it began with comes on top.
+    expect(heldMs / totalMs).toBeGreaterThan(0.4);
+    expect(heldMs / totalMs).toBeLessThan(0.6);
+  });
+
+  test('charges no work that has ended without looking again', () => {
     foreground.enter();
     nowMs += LIMITS.foregroundLateMs;
-    const passing = foreground.pass();
-    nowMs += LIMITS.foregroundWaitMs;
-    await passing;
-    expect(foreground.isLate).toBe(true);
+    expect(foreground.mustWait()).toBe(true);
+    nowMs += LIMITS.foregroundSlowMs;
+    foreground.enter();
+    nowMs += LIMITS.foregroundLateMs;
+    expect(foreground.mustWait()).toBe(true);
   });
 
   test('does not wait for requests that are slow by themselves', async () => {

@@ -1,11 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 
 const ROOT = resolve(__dirname, __dirname.endsWith(join('dist', 'workers')) ? '../..' : '..');
 
 /** Where the build writes the workflow bundle. */
 export const BUNDLE_FILE = join(ROOT, 'dist/workflow-bundle.js');
+/** The same workflows with what traces them, which costs each cached one memory. */
+export const TRACED_BUNDLE_FILE = join(ROOT, 'dist/workflow-bundle-traced.js');
 
 /**
  * Modules allowed in the workflow sandbox: workflows, the pure domain, and Temporal's own. Any other module is
@@ -22,6 +24,14 @@ const ALLOWED = [
   /^ignored\|.*@temporalio\/workflow\/lib\|__temporal_custom_(failure|payload)_converter$/,
 ];
 
+/** What traces workflows, besides. */
+const ALLOWED_IN_TRACED = [
+  ...ALLOWED,
+  /^node_modules\/@opentelemetry\/(api|core|resources|sdk-trace-base|semantic-conventions)\//,
+  /^node_modules\/@temporalio\/interceptors-opentelemetry\/(lib|src)\/(workflow|instrumentation)/,
+  /^webpack\/runtime\//,
+];
+
 /** Lists the bundle's modules from the source map it carries, as paths from the project's root. */
 export function bundledModules(code: string): string[] {
   const encoded = /sourceMappingURL=data:application\/json;charset=utf-8;base64,([A-Za-z0-9+/=]+)/.exec(
@@ -32,24 +42,32 @@ export function bundledModules(code: string): string[] {
   return sources.map((source) => (source.startsWith('/') ? relative(ROOT, source) : source));
 }
 
-export function forbiddenModules(modules: readonly string[]): string[] {
-  return modules.filter((module) => !ALLOWED.some((pattern) => pattern.test(module)));
+export function forbiddenModules(modules: readonly string[], allowed = ALLOWED): string[] {
+  return modules.filter((module) => !allowed.some((pattern) => pattern.test(module)));
 }
 
-/** Builds the bundle from the compiled workflows. Fails when the bundle contains a forbidden module. */
+/** Builds both bundles from the compiled workflows. Fails when one contains a forbidden module. */
 async function main(): Promise<void> {
+  await write(BUNDLE_FILE, ALLOWED);
+  await write(TRACED_BUNDLE_FILE, ALLOWED_IN_TRACED, [
+    require.resolve('@temporalio/interceptors-opentelemetry/lib/workflow-interceptors'),
+  ]);
+}
+
+async function write(file: string, allowed: RegExp[], interceptors: string[] = []): Promise<void> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(ROOT, 'dist/workflows/index.js'),
+    workflowInterceptorModules: interceptors,
     logger: new DefaultLogger('WARN'),
   });
   const modules = bundledModules(code);
-  const forbidden = forbiddenModules(modules);
+  const forbidden = forbiddenModules(modules, allowed);
   if (forbidden.length) throw new Error(`Not allowed in the workflow bundle:\n  ${forbidden.join('\n  ')}`);
-  await mkdir(dirname(BUNDLE_FILE), { recursive: true });
-  await writeFile(BUNDLE_FILE, code);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, code);
   const own = modules.filter((module) => !module.startsWith('node_modules/'));
   process.stdout.write(
-    `workflow bundle: ${Math.round(code.length / 1024)} KiB, ${own.length} modules of ours\n`,
+    `${basename(file)}: ${Math.round(code.length / 1024)} KiB, ${own.length} modules of ours\n`,
   );
 }
 

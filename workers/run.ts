@@ -5,7 +5,8 @@ import type { ActivityDeps } from '../activities/deps';
 import { LIMITS } from '../src/domain/limits';
 import { type Role, TASK_QUEUES } from '../src/domain/task-queues';
 import { StartupError } from '../src/startup-error';
-import { BUNDLE_FILE } from './bundle';
+import type { WorkerTracing } from '../src/tracing/tracing';
+import { BUNDLE_FILE, TRACED_BUNDLE_FILE } from './bundle';
 
 export interface RunningWorkers {
   /** Settles when a worker has failed beyond repair, or when all workers are stopped. */
@@ -52,9 +53,13 @@ export async function runWorkers(options: {
   roles: readonly Role[];
   /** Name of this build. With it, Temporal gives work only to the version that the operator has made current. */
   buildId?: string | undefined;
+  /** With it, workflows run from a bundle of their own, which tells what they do. */
+  tracing?: WorkerTracing | undefined;
   deps: ActivityDeps;
 }): Promise<RunningWorkers> {
-  if (!existsSync(BUNDLE_FILE)) {
+  const { tracing } = options;
+  const codePath = tracing ? TRACED_BUNDLE_FILE : BUNDLE_FILE;
+  if (!existsSync(codePath)) {
     throw new StartupError(
       'The workflow bundle is missing',
       'Run `npm run build`; it leaves the bundle in dist.',
@@ -69,8 +74,9 @@ export async function runWorkers(options: {
         namespace: options.namespace,
         taskQueue: TASK_QUEUES[role],
         activities: activities[role],
-        ...(WITH_WORKFLOWS.includes(role) ? { workflowBundle: { codePath: BUNDLE_FILE } } : {}),
+        ...(WITH_WORKFLOWS.includes(role) ? { workflowBundle: { codePath } } : {}),
         ...(options.buildId === undefined ? {} : versioned(options.buildId)),
+        ...tracing,
         ...COMMON,
         ...OPTIONS[role],
       }),

@@ -28,6 +28,8 @@ import { brief, long, quick } from './proxies';
 
 /** Waits are cut to this length, so that a clock that is corrected meanwhile takes effect. */
 const LONGEST_WAIT_MS = 10 * 60_000;
+/** A shard that cannot be signalled has ended, and its run hears of that soon; or it is about to begin. */
+const ENDS_WITHIN_MS = 10_000;
 
 /**
  * One run of a campaign: plans it, starts its shards, applies its operator's controls, waits for the outcomes,
@@ -193,7 +195,10 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
         }
         if (found.kind === 'due') {
           const ids = found.shards.map((shard) => idOf(shard));
-          await wakeShards(ids.filter((id) => live.has(id)));
+          const ended = await wakeShards(ids.filter((id) => live.has(id)));
+          // It looked for its last page before this was due, and the run would not look again for an hour.
+          if (ended.length > 0 && patched('starts-shards-that-have-ended'))
+            await condition(() => !ended.some((id) => live.has(id)), ENDS_WITHIN_MS);
           const mayStart = sleeps || workflowInfo().historyLength <= HISTORY_EVENTS_BESIDE_SHARDS;
           if (mayStart) for (const shard of found.shards) if (!live.has(idOf(shard))) start(shard);
         }
@@ -215,20 +220,25 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     return unfinished;
   }
 
-  function wakeShards(shards: Iterable<string>): Promise<void> {
+  function wakeShards(shards: Iterable<string>): Promise<string[]> {
     return signalShards(shards, wakeSignal);
   }
 
+  /** Returns those that could not be signalled. */
   async function signalShards(
     shards: Iterable<string>,
     signal: typeof wakeSignal | typeof drainSignal,
-  ): Promise<void> {
+  ): Promise<string[]> {
+    const ended: string[] = [];
     for (const shard of [...shards]) {
-      // A shard that ends at this very moment needs no signal.
       await getExternalWorkflowHandle(shard)
         .signal(signal)
-        .catch(() => undefined);
+        .catch((error: unknown) => {
+          // Cancelled together with the watch, the run needs no answer.
+          if (!isCancellation(error)) ended.push(shard);
+        });
     }
+    return ended;
   }
 
   function idOf({ channel, shard }: ShardRef): string {

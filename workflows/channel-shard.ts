@@ -1,4 +1,4 @@
-import { condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import { condition, continueAsNew, patched, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { StartCallsOutcome } from '../activities/calls';
 import type { SendPageOutcome } from '../activities/send';
 import { nextPageSize } from '../src/domain/page-size';
@@ -49,6 +49,8 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
           break;
         case 'idle':
           if (outcome.waitMs === undefined) {
+            // Woken while the page was looked for, so that there may be one by now.
+            if (woken() && !drained && patched('looks-again-when-woken')) break;
             // Another lane that stands aside has nothing left to wait for either, so wake it.
             if (isOneAside) wakes++;
             return;

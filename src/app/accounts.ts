@@ -13,7 +13,7 @@ import { type Place, placeOf, reach } from '../providers/reach';
 import { openSimulator } from '../providers/simulator/simulator';
 import { openSmppProvider } from '../providers/smpp/smpp-provider';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
-import type { VendorAccount } from '../providers/vendor/vendor';
+import type { Inability, VendorAccount, Wish } from '../providers/vendor/vendor';
 import { VENDORS } from '../providers/vendor/vendors';
 import {
   callDocumentsOf,
@@ -75,6 +75,9 @@ export async function openAccount(
   const opened: Provider[] = [];
   const able = isVendor(account.kind) ? (VENDORS[account.kind]?.channels ?? []) : CHANNELS;
   for (const channel of account.channels.filter((one) => able.includes(one))) {
+    // Messages of this channel wait, because the account has no way for them; campaigns are refused (carriers/routes.ts).
+    const wish = { channel, from: '', body: '' };
+    if (inabilitiesOf(account, wish).some(({ about }) => about === 'account')) continue;
     const provider = await openOn(config, parts, { ...account, secrets }, channel);
     opened.push(called(providerName(account), provider));
   }
@@ -94,7 +97,10 @@ async function openOn(
   const { url = '' } = secrets;
   const { log } = parts;
   if (isVendor(kind)) {
-    const opened = { ...vendorAccount(account, account.secrets), provider: providerName(account) };
+    const opened = {
+      ...vendorAccount(account, account.secrets),
+      ...{ provider: providerName(account), callsMax: account.maxConcurrentCalls },
+    };
     return openVendor(kind, opened, channel, parts);
   }
   switch (kind) {
@@ -180,6 +186,10 @@ const called = (name: string, provider: Provider): Provider => ({
   ...(provider.withdraw ? { withdraw: async (id) => provider.withdraw?.(id) } : {}),
   close: () => provider.close(),
 });
+
+/** What the account's carrier cannot do of such a message. */
+export const inabilitiesOf = ({ kind, settings }: Account, wish: Wish): Inability[] =>
+  isVendor(kind) ? (VENDORS[kind]?.unable(wish, settings as VendorAccount['settings']) ?? []) : [];
 
 /** Connects to wherever the account's messages would go, and says nothing there; a vendor is asked about the account. */
 export async function checkAccount(

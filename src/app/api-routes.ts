@@ -120,6 +120,8 @@ export interface ApiParts {
   auditReader: AuditReader;
   oidc: Omit<OidcRoutesDeps, 'sessions' | 'log'>;
   publicUrl: string | undefined;
+  /** The process itself speaks https. */
+  tls?: boolean | undefined;
   /** Where carriers reach this installation: the public address, or else our own. */
   reachableAt(): string;
   vendorCalls: VendorCalls;
@@ -178,7 +180,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     healthRoutes(parts.readiness, parts.delivery.accounts),
     metricsRoutes(parts.metrics),
     tokenRoutes(identity),
-    sessionRoutes({ sessions: identity, publicUrl }),
+    sessionRoutes({ sessions: identity, publicUrl, tls: parts.tls }),
     oidcRoutes({ ...parts.oidc, sessions: identity, log }),
     ownSessionRoutes({ sessions: identity, secondFactor: identity.secondFactor }),
     adminUserRoutes(identity.users),

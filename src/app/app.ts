@@ -9,8 +9,11 @@ import type { MessagingTables } from '../messaging/tables';
 import { StartupError } from '../startup-error';
 import { noAnswer } from '../storage/postgres';
 import { openStorage } from '../storage/storage';
+import type * as opentelemetry from '../tracing/opentelemetry';
+import type { Tracing } from '../tracing/tracing';
 import { openDatabaseModule } from './database-module';
 import { type HttpModule, openHttpModule } from './http-module';
+import { openHttps } from './https';
 import { openMetricsModule } from './metrics-module';
 import { openServiceGateways } from './service-gateway';
 import { Shutdown } from './shutdown';
@@ -37,6 +40,8 @@ export interface AppOptions {
 export interface App {
   /** Address of the HTTP API, if this process serves it. */
   baseUrl: string | undefined;
+  /** The same without TLS, for callers of this machine. */
+  localUrl: string | undefined;
   /** Address of Temporal's web interface, if the server is ours. */
   temporalUiUrl: string | undefined;
   credentials: Credentials | undefined;
@@ -71,8 +76,10 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   failed.catch(() => undefined);
 
   refuseImpossible(options);
+  const https = options.http ? await openHttps(config.http, log, shutdown) : undefined;
   // Found first, because it may take minutes and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
+  const tracing = openTracingOf(options, shutdown);
   const database = await openDatabaseModule(options, shutdown, fail);
   const storage = await withStartupRetry(
     () =>
@@ -89,18 +96,21 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
       'An index could not be built, and some lists are slow; the next start builds it',
     ),
   );
-  const temporal = await openTemporalModule(options, executable, shutdown, fail);
+  const temporal = await openTemporalModule({ ...options, tracing }, executable, shutdown, fail);
   let credentials = await readCredentials(config.dataDir);
   const service = openServiceGateways(
-    { config, credentials: () => credentials, db: storage.tables<MessagingTables>() },
+    {
+      ...{ config, credentials: () => credentials, db: storage.tables<MessagingTables>() },
+      traceHeaders: tracing?.headers,
+    },
     shutdown,
   );
   const metrics = await openMetricsModule(options, storage, shutdown);
   const shared = {
-    ...{ ...options, storage, metrics, temporal: temporal.handle, service },
+    ...{ ...options, storage, metrics, tracing, temporal: temporal.handle, service },
     foreground: new Foreground(),
   };
-  const http = options.http ? await openHttpModule({ ...shared, credentials }, shutdown) : undefined;
+  const http = options.http ? await openHttpModule({ ...shared, credentials, https }, shutdown) : undefined;
   if (http && !(database.isShared && credentials)) {
     credentials = await settleCredentials(config, http, credentials, temporal.address);
   }
@@ -109,11 +119,22 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   log.info({ baseUrl: http?.baseUrl, temporal: temporal.address, roles: options.roles }, 'ready');
   return {
     baseUrl: http?.baseUrl,
+    localUrl: http?.localUrl,
     temporalUiUrl: temporal.uiUrl,
     credentials,
     failed,
     stop: () => shutdown.closeAll(),
   };
+}
+
+/** Traces, if the operator names a collector; the libraries behind them are not even loaded otherwise, because they take 15 MB. */
+export function openTracingOf({ config, log }: AppOptions, shutdown: Shutdown): Tracing | undefined {
+  if (!config.tracing) return undefined;
+  const { openTracing } = require('../tracing/opentelemetry') as typeof opentelemetry;
+  const tracing = openTracing(config.tracing);
+  shutdown.add('traces', () => tracing.close());
+  log.info('traces are sent');
+  return tracing;
 }
 
 /** The managed Temporal server belongs to one process and serves no other. */
@@ -140,7 +161,7 @@ async function settleCredentials(
   if (!secrets) return undefined;
   const credentials: Credentials = {
     ...secrets,
-    baseUrl: http.baseUrl,
+    baseUrl: http.localUrl,
     inboundSecret: http.inboundSecret,
     temporal: { address: temporalAddress, namespace: config.temporal.namespace },
   };

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { sql } from 'kysely';
@@ -38,11 +40,19 @@ import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher } from '../temporal/launcher';
 import { createSchedules } from '../temporal/schedules';
-import { checkAccount, environmentAccounts, environmentSecrets, openAccount } from './accounts';
+import type { Tracing } from '../tracing/tracing';
+import {
+  checkAccount,
+  environmentAccounts,
+  environmentSecrets,
+  inabilitiesOf,
+  openAccount,
+} from './accounts';
 import { apiRoutes } from './api-routes';
 import type { AppOptions } from './app';
 import { keepAuditRetention } from './audit-retention';
 import { keepErasing } from './erasures';
+import type { Https } from './https';
 import { policySource } from './policy-source';
 import { callDocumentsOf, openProviders, type ProviderParts, unsubscribeAddress } from './providers';
 import { openSecretsModule, type Secrets } from './secrets-module';
@@ -52,7 +62,10 @@ import { openSpeech } from './speech';
 import { openWebhookModule } from './webhook-module';
 
 export interface HttpModule {
+  /** Where the server listens. */
   baseUrl: string;
+  /** The same for callers of this machine, which need no certificate there. */
+  localUrl: string;
   /** Part of the path that carriers report to. */
   inboundSecret: string;
   /** The secrets of a first workspace; `undefined` when the installation has one already. */
@@ -67,8 +80,10 @@ export interface HttpModuleOptions extends AppOptions {
   temporal: Temporal;
   service: ServiceGateways;
   credentials: Credentials | undefined;
+  https: Https | undefined;
   metrics: Metrics;
   foreground: Foreground;
+  tracing: Tracing | undefined;
 }
 
 /** A name to log in with; no mail is sent to it. */
@@ -76,7 +91,7 @@ const FIRST_USER = 'admin@fanfare.local';
 
 /** Opens the messaging service and the campaigns' API, with delivery and the listening port. */
 export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutdown): Promise<HttpModule> {
-  const { config, log, storage, temporal } = options;
+  const { config, log, storage, temporal, https } = options;
   const messagingDb = storage.tables<MessagingTables>();
   const { publicUrl, trustProxy } = config.http;
   const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
@@ -126,6 +141,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     carriers: {
       ...{ environment, sealing: secrets.ofAccounts },
       open: (account, accountSecrets) => openAccount(config, parts, account, accountSecrets),
+      unable: inabilitiesOf,
     },
     senderLimits: config.senderLimits,
     listUnsubscribe: createListUnsubscribe({
@@ -134,6 +150,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       mailto: config.unsubscribeMailto ?? unsubscribeAddress(config.smtp),
     }),
     observer: options.metrics.delivery,
+    traces: options.tracing?.messages,
     foreground: options.foreground,
     log,
   });
@@ -182,8 +199,10 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     authenticator: identity,
     log,
     publicUrl,
+    tls: https?.current,
     trustProxy,
     observe: options.metrics.requests,
+    traces: options.tracing?.requests,
     requestBounds: config.requestBounds,
     foreground: options.foreground,
     idempotency: createIdempotency({ db: requestsDb }),
@@ -220,6 +239,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
         auditReader: createAuditReader(storage.forRequests.tables<AuditTables>(), secrets.ofWebhooks),
         metrics: options.metrics,
         publicUrl,
+        tls: https !== undefined,
         reachableAt: parts.publicUrl,
         vendorCalls: calls,
         insecureLinks: config.insecureLinks,
@@ -230,9 +250,12 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   shutdown.add('http', () => app.close());
   const baseUrl = await listen(app, config.http);
   reachableAt ??= baseUrl;
+  const localUrl = app.loopback ? await listenBeside(app.loopback, config.http) : baseUrl;
+  https?.follow(app);
 
   return {
     baseUrl,
+    localUrl,
     inboundSecret,
     async planFirstWorkspace() {
       if (!(await identity.isEmpty())) return undefined;
@@ -285,31 +308,43 @@ async function answers(question: () => Promise<unknown>): Promise<boolean> {
   );
 }
 
-async function listen(app: App, { host, port }: Config['http']): Promise<string> {
-  try {
-    await app.listen({ host, port });
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new StartupError(
-      code === 'EADDRINUSE'
-        ? `Port ${port} on ${host} is in use`
-        : `Cannot listen on ${host}:${port}: ${message}`,
-      'Stop the program that uses it, or set FANFARE_HTTP_PORT (0 takes any free port) and FANFARE_HTTP_HOST.',
-      { cause: error },
-    );
-  }
-  return baseUrlOf(host, (app.server.address() as AddressInfo).port);
+async function listen(app: App, { host, port, tls }: Config['http']): Promise<string> {
+  const wayOut =
+    'Stop the program that uses it, or set FANFARE_HTTP_PORT (0 takes any free port) and FANFARE_HTTP_HOST.';
+  await app.listen({ host, port }).catch((error) => cannotListen(error, host, port, wayOut));
+  return baseUrlOf(host, (app.server.address() as AddressInfo).port, tls);
+}
+
+const LOOPBACK = '127.0.0.1';
+
+async function listenBeside(server: Server, { tls }: Config['http']): Promise<string> {
+  const port = tls?.loopbackPort ?? 0;
+  const wayOut = 'Stop the program that uses it, or set FANFARE_LOOPBACK_PORT (0 takes any free port).';
+  server.listen(port, LOOPBACK);
+  await once(server, 'listening').catch((error) => cannotListen(error, LOOPBACK, port, wayOut));
+  return baseUrlOf(LOOPBACK, (server.address() as AddressInfo).port, undefined);
+}
+
+function cannotListen(error: unknown, host: string, port: number, wayOut: string): never {
+  const { code, message } = error as NodeJS.ErrnoException;
+  throw new StartupError(
+    code === 'EADDRINUSE'
+      ? `Port ${port} on ${host} is in use`
+      : `Cannot listen on ${host}:${port}: ${message}`,
+    wayOut,
+    { cause: error },
+  );
 }
 
 /**
  * The address is known before the server listens, unless any free port will do. What a dead process left unsent
  * can therefore leave at once.
  */
-const addressOf = ({ host, port }: Config['http']): string | undefined =>
-  port === 0 ? undefined : baseUrlOf(host, port);
+const addressOf = ({ host, port, tls }: Config['http']): string | undefined =>
+  port === 0 ? undefined : baseUrlOf(host, port, tls);
 
-function baseUrlOf(host: string, port: number): string {
+function baseUrlOf(host: string, port: number, tls: Config['http']['tls']): string {
   // A server that listens on all addresses also listens on the loopback, where our own workers reach it.
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+  return `${tls ? 'https' : 'http'}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -1,5 +1,6 @@
-import { runPhases } from '../campaigns/runs/run-phases';
+import { recipientsByPhase, runPhases } from '../campaigns/runs/run-phases';
 import type { CampaignTables } from '../campaigns/tables';
+import { workspaceSizes } from '../messaging/events/message-minutes';
 import { outboxDepth } from '../messaging/outbox/outbox-depth';
 import type { MessagingTables } from '../messaging/tables';
 import { listenForMetrics } from '../metrics/listener';
@@ -17,6 +18,8 @@ export async function openMetricsModule(
   const metrics = createMetrics({
     outbox: () => outboxDepth(storage.tables<MessagingTables>()),
     runs: () => runPhases(storage.tables<CampaignTables>()),
+    recipients: () => recipientsByPhase(storage.tables<CampaignTables>()),
+    workspaces: () => workspaceSizes(storage.tables<MessagingTables>()),
     connections: storage.connections,
     onError: (error) => log.warn({ err: error }, 'Metrics of the database could not be read'),
   });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { UnusableCertificate } from '../certificate';
 import type { Config, SmtpConfig } from '../config';
 import { defaultAccountId, isVendor, type VendorKind } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
@@ -13,7 +14,6 @@ import type { Provider } from '../providers/provider';
 import { openSimulator } from '../providers/simulator/simulator';
 import type { SmsParts } from '../providers/smpp/parts';
 import { openSmppProvider } from '../providers/smpp/smpp-provider';
-import { UnusableCertificate } from '../providers/smtp/certificate';
 import type { DkimKeys, DkimOptions } from '../providers/smtp/dkim';
 import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';

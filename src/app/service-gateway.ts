@@ -39,6 +39,7 @@ interface ServiceParts {
   /** Credentials of the installation's first workspace. They are known only after our own service listens. */
   credentials(): Credentials | undefined;
   db: Kysely<MessagingTables>;
+  traceHeaders?: (() => Record<string, string>) | undefined;
 }
 
 /**
@@ -68,7 +69,8 @@ export function openServiceGateways(parts: ServiceParts, shutdown: Shutdown): Se
     const beforeToken = async () => {
       if (!(await hasAccess(workspaceId))) throw noAccess(workspaceId);
     };
-    return openGateway({ beforeToken, ...gatewayOptions(parts, workspaceId, account) });
+    const { traceHeaders } = parts;
+    return openGateway({ beforeToken, traceHeaders, ...gatewayOptions(parts, workspaceId, account) });
   };
 
   const { clientId, workspace } = parts.config.service;
@@ -157,20 +159,23 @@ function accountOfVariables({ config, credentials, db }: ServiceParts): (id: str
 }
 
 /**
- * Looks templates up at the service that the workspace's campaigns use, which may be another one. If that
+ * Asks about templates at the service that the workspace's campaigns use, which may be another one. If that
  * service refuses us, the caller must not get a 401, because they would take it for their own.
  */
 export function templateLookup({ gatewayFor, hasAccess }: ServiceGateways): TemplateLookup {
+  const orElse = (workspaceId: string) => async (error: unknown) => {
+    if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
+    // Our own refusal concerns the caller's workspace.
+    if (!(await hasAccess(workspaceId))) throw error;
+    throw new DomainError('dependency_down', error.message, { cause: error });
+  };
   return {
     find: (workspaceId, ...template) =>
       gatewayFor(workspaceId)
         .findTemplate(...template)
-        .catch(async (error: unknown) => {
-          if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
-          // Our own refusal concerns the caller's workspace.
-          if (!(await hasAccess(workspaceId))) throw error;
-          throw new DomainError('dependency_down', error.message, { cause: error });
-        }),
+        .catch(orElse(workspaceId)),
+    check: (workspaceId, messages) =>
+      gatewayFor(workspaceId).checkSending(messages).catch(orElse(workspaceId)),
   };
 }
 

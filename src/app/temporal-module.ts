@@ -2,6 +2,7 @@ import { StartupError } from '../startup-error';
 import { openTemporal, type Temporal } from '../temporal/connection';
 import { startDevServer } from '../temporal/dev-server';
 import { cacheDirectory, findTemporalExecutable } from '../temporal/executable';
+import type { Tracing } from '../tracing/tracing';
 import type { AppOptions } from './app';
 import type { Shutdown } from './shutdown';
 import { withStartupRetry } from './startup-retry';
@@ -26,15 +27,16 @@ export async function findExecutable({ config, env, onProgress, signal }: AppOpt
 
 /** Opens the operator's server if one is configured; otherwise our own on the data directory. */
 export async function openTemporalModule(
-  { config, log, env, signal }: AppOptions,
+  { config, log, env, signal, tracing }: AppOptions & { tracing: Tracing | undefined },
   executable: string | undefined,
   shutdown: Shutdown,
   fail: (error: Error) => void,
 ): Promise<TemporalModule> {
   const { namespace } = config.temporal;
+  const interceptor = tracing?.client;
   if (executable === undefined) {
     const address = config.temporal.address ?? '';
-    const open = () => openTemporal({ address, namespace, env });
+    const open = () => openTemporal({ address, namespace, env, interceptor });
     const handle = await withStartupRetry(open, { log, signal });
     shutdown.add('temporal connection', () => handle.close());
     return { handle, address, uiUrl: undefined };
@@ -55,7 +57,7 @@ export async function openTemporalModule(
     },
   });
   shutdown.add('temporal server', () => server.stop());
-  const handle = await openTemporal({ address: server.address, namespace });
+  const handle = await openTemporal({ address: server.address, namespace, interceptor });
   shutdown.add('temporal connection', () => handle.close());
   return { handle, address: server.address, uiUrl: server.uiUrl };
 }

@@ -10,6 +10,7 @@ import type { Foreground } from '../foreground';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import { createLauncher, createSignals } from '../temporal/launcher';
+import type { Tracing } from '../tracing/tracing';
 import type { AppOptions } from './app';
 import { outcomeNews, type ServiceGateways } from './service-gateway';
 import type { Shutdown } from './shutdown';
@@ -21,6 +22,7 @@ export interface WorkerModuleOptions extends AppOptions {
   temporal: Temporal;
   service: ServiceGateways;
   foreground: Foreground;
+  tracing: Tracing | undefined;
 }
 
 /** The Temporal workers of this process, and the gateway through which they send. */
@@ -37,6 +39,7 @@ export async function openWorkerModule(
     namespace: temporal.namespace,
     roles: options.roles,
     buildId: config.workerBuildId,
+    tracing: options.tracing?.workers,
     deps: {
       ...{ db, gatewayFor: service.gatewayFor, suppression, suppressionEntry, log },
       signals,
@@ -49,7 +52,14 @@ export async function openWorkerModule(
   if (options.roles.includes('orchestrator')) {
     const launcher = createLauncher(temporal.client);
     const news = outcomeNews(service);
-    const feeds = new Feeds(db, { scope: service.scope, news, heads: service.heads, signals, log });
+    const feeds = new Feeds(db, {
+      scope: service.scope,
+      news,
+      heads: service.heads,
+      signals,
+      foreground: options.foreground,
+      log,
+    });
     const watcher = startWatcher(db, {
       ...{ waker: launcher, news, feeds, log },
       stops: followStops(db, launcher, log),

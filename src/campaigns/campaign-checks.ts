@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { DomainError, type ErrorCode, type FieldError } from '../domain/errors';
 import { isAllowedSender, type WorkspacePolicy } from '../domain/policy';
+import type { Finding as Warning } from '../domain/validation-issue';
 import { paramValue, requiredNames } from './audience/fill-params';
 import { audienceLists, type CampaignContent } from './campaign-record';
 import { contactOfMember } from './contacts/contact-by-id';
@@ -129,6 +130,8 @@ const notThere = (refusal: ErrorCode, path: string, what: string): Finding => ({
 
 export interface TemplatesFound {
   findings: Finding[];
+  /** What some accounts of the service cannot do. */
+  warnings: Warning[];
   /** Each placeholder, with the path of the first template that has it. */
   placeholders: Map<string, string>;
   byChannel: Partial<Record<Channel, TemplateFound>>;
@@ -158,7 +161,35 @@ export async function lookUpTemplates(
     const what = `${channel} template ${wanted.templateId} with version ${wanted.version}`;
     findings.push(notThere('template_not_found', path, what));
   }
-  return { findings, placeholders, byChannel };
+  const { errors, warnings } = await impossible(templates, workspaceId, content, byChannel);
+  return { findings: [...findings, ...errors], warnings, placeholders, byChannel };
+}
+
+const NOT_POSSIBLE = 'not_possible' as const;
+
+/** What the service's carriers cannot do: refused where none of them can, else a warning. */
+async function impossible(
+  templates: TemplateLookup,
+  workspaceId: string,
+  { settings, options }: CampaignContent,
+  found: Partial<Record<Channel, TemplateFound>>,
+): Promise<{ errors: Finding[]; warnings: Warning[] }> {
+  const senders = readSettings(settings);
+  const asked = CHANNELS.map(async (channel) => {
+    const sender = senders[channel];
+    if (channel === 'email' || !found[channel] || !sender || !templates.check) return [];
+    const told = await templates.check(workspaceId, { ...sender, channel, class: options.class });
+    return told.map(({ about, severity, message }) => ({
+      path: `settings.${channel}.${about === 'template' ? 'templateId' : SENDER_FIELD[channel]}`,
+      ...{ code: NOT_POSSIBLE, message, severity },
+    }));
+  });
+  const all = (await Promise.all(asked)).flat();
+  const ofSeverity = (severity: string) => all.filter((one) => one.severity === severity);
+  return {
+    errors: ofSeverity('error').map(({ severity: _, ...error }) => ({ ...error, refusal: NOT_POSSIBLE })),
+    warnings: ofSeverity('warning').map((one) => ({ ...one, severity: 'warning' as const })),
+  };
 }
 
 async function missingLists(

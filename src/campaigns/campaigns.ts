@@ -174,6 +174,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         const found = await checkFound(tx, workspaceId, content, templatesFound, { policy, senderRule });
         const smsText = found.sms?.text;
         const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
+        warnings.push(...templatesFound.warnings);
         const excess = await excessOf(tx, content, policy);
         if (excess) warnings.push(approvalWarning(excess));
         const edit = { start: body.start, needsApproval: excess !== undefined, own, note };
@@ -200,17 +201,21 @@ export function createCampaigns(deps: CampaignsDeps) {
       if (campaign && (stage === 'started' || stage === 'canceled')) throw alreadyStarted(campaign);
       const policy = await readPolicy(db, workspaceId);
       const content: CampaignContent = { ...contentOf(body), ownListId: campaign?.ownListId };
-      if (!recipients) {
-        const found = await checkReferences(db, templates, workspaceId, content, { policy, senderRule });
-        return limited(() => dryRunWarned(db, workspaceId, content, found, policy));
-      }
       const templatesFound = await lookUpTemplates(templates, workspaceId, content);
+      const warned = async (...run: Parameters<typeof dryRun>) => {
+        const told = await dryRunWarned(...run);
+        return { ...told, warnings: [...told.warnings, ...templatesFound.warnings] };
+      };
+      if (!recipients) {
+        const found = await checkFound(db, workspaceId, content, templatesFound, { policy, senderRule });
+        return limited(() => warned(db, workspaceId, content, found, policy));
+      }
       return limited(() =>
         withoutTrace(db, async (tx) => {
           const { listId } = await storeOwnAudience(tx, workspaceId, recipients.rows);
           const tried = { ...content, ownListId: listId ?? undefined };
           const found = await checkFound(tx, workspaceId, tried, templatesFound, { policy, senderRule });
-          return dryRunWarned(tx, workspaceId, tried, found, policy);
+          return warned(tx, workspaceId, tried, found, policy);
         }),
       );
     },

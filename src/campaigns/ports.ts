@@ -6,7 +6,7 @@ import type { MessageStory } from '../domain/message-story';
 
 /** What campaigns need of the world outside their tables; src/app supplies the implementations. */
 
-/** Looks up a template at the messaging service that the campaign will use. */
+/** Asks the messaging service that the campaign will use about templates, and what can be sent by them. */
 export interface TemplateLookup {
   /** `undefined` when the workspace has no such template on that channel, or the template has no such version. */
   find(
@@ -15,6 +15,23 @@ export interface TemplateLookup {
     templateId: string,
     version: number,
   ): Promise<TemplateFound | undefined>;
+  /** What the service's carriers cannot do of such messages. Without it, they can do everything. */
+  check?(workspaceId: string, messages: SendingQuestion): Promise<readonly SendingFinding[]>;
+}
+
+export interface SendingQuestion {
+  channel: Channel;
+  from: string;
+  templateId: string;
+  version: number;
+  class?: string | undefined;
+}
+
+export interface SendingFinding {
+  about: string;
+  /** `error`: no message can be sent so. */
+  severity: string;
+  message: string;
 }
 
 export interface TemplateFound {

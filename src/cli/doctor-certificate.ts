@@ -1,37 +1,68 @@
-import { readCertificate, UnusableCertificate } from '../providers/smtp/certificate';
+import { type CertificateFiles, readCertificate, UnusableCertificate } from '../certificate';
 import type { Finding, Look } from './doctor';
 
 const DAY_MS = 86_400_000;
 /** Automatic renewal happens a month before the end, so that a certificate this close to it was not renewed. */
 const RENEWED_DAYS_BEFORE = 14;
 
+interface Listener {
+  check: string;
+  files: CertificateFiles;
+  /** Variables that name the files. */
+  variables: string;
+  /** When the listener uses a renewed certificate. */
+  taken: string;
+  /** What others call it; unknown where nothing tells. */
+  host?: string | undefined;
+}
+
 /** Checks the certificate of the listener for inbound mail, if it has one. */
-export const lookAtCertificate: Look = async ({ config: { smtp } }) => {
-  const tls = smtp?.listen?.tls;
-  if (!tls) return [];
+export const lookAtMailCertificate: Look = async ({ config: { smtp } }) => {
+  const files = smtp?.listen?.tls;
+  if (!files) return [];
+  return lookAt({
+    check: 'inbound mail',
+    files,
+    variables: 'FANFARE_SMTP_LISTEN_TLS_CERT_FILE and FANFARE_SMTP_LISTEN_TLS_KEY_FILE',
+    taken: 'at the next connection',
+  });
+};
+
+/** Checks the certificate of the HTTP server, if it has one. */
+export const lookAtHttpsCertificate: Look = async ({ config: { http } }) => {
+  if (!http.tls) return [];
+  return lookAt({
+    check: 'https',
+    files: http.tls,
+    variables: 'FANFARE_TLS_CERT and FANFARE_TLS_KEY',
+    taken: 'within seconds',
+    host: http.publicUrl && new URL(http.publicUrl).hostname.replace(/^\[|\]$/g, ''),
+  });
+};
+
+async function lookAt({ check, files, variables, taken, host }: Listener): Promise<Finding[]> {
+  const renew = `Renew it in its place; the listener takes it up ${taken}, without a restart.`;
   const finding = (state: Finding['state'], found: string, wayOut?: string): Finding[] => [
-    { check: 'inbound mail', state, found, ...(wayOut === undefined ? {} : { wayOut }) },
+    { check, state, found, ...(wayOut === undefined ? {} : { wayOut }) },
   ];
   try {
-    const { validFrom, validTo } = await readCertificate(tls);
+    const { validFrom, validTo, isFor } = await readCertificate(files);
     const now = Date.now();
     const until = validTo.toISOString().slice(0, 10);
-    if (validTo.getTime() < now) {
-      return finding('broken', `the certificate has expired on ${until}`, RENEW);
-    }
+    if (validTo.getTime() < now) return finding('broken', `the certificate has expired on ${until}`, renew);
     if (validFrom.getTime() > now) {
       const found = `the certificate is not valid before ${validFrom.toISOString()}`;
       return finding('broken', found, "Wait, or set this machine's clock.");
     }
-    const soon = validTo.getTime() - now < RENEWED_DAYS_BEFORE * DAY_MS;
-    const found = `the certificate is valid until ${until}`;
-    return soon ? finding('note', found, RENEW) : finding('ok', found);
+    if (host !== undefined && !isFor(host)) {
+      const wayOut = 'Get one for this name, or correct FANFARE_PUBLIC_URL.';
+      return finding('broken', `the certificate is not for ${host}, the host of FANFARE_PUBLIC_URL`, wayOut);
+    }
+    const days = Math.floor((validTo.getTime() - now) / DAY_MS);
+    const found = `the certificate is valid until ${until}, for ${days} more ${days === 1 ? 'day' : 'days'}`;
+    return days < RENEWED_DAYS_BEFORE ? finding('note', found, renew) : finding('ok', found);
   } catch (error) {
     if (!(error instanceof UnusableCertificate)) throw error;
-    const wayOut =
-      'Correct FANFARE_SMTP_LISTEN_TLS_CERT_FILE and FANFARE_SMTP_LISTEN_TLS_KEY_FILE, or let this user read the files.';
-    return finding('broken', error.message, wayOut);
+    return finding('broken', error.message, `Correct ${variables}, or let this user read the files.`);
   }
-};
-
-const RENEW = 'Renew it in its place; the listener takes it up at the next connection, without a restart.';
+}

@@ -55,7 +55,7 @@ async function lookAtVendor(check: string, kind: VendorKind, config: Config): Pr
   return { check, state: 'note', found: `${kind}: ${detail}; ${missing.join('; ')}`, wayOut };
 }
 
-function publicUrlProblem(publicUrl: string | undefined): string[] {
+export function publicUrlProblem(publicUrl: string | undefined): string[] {
   if (publicUrl === undefined) return ['FANFARE_PUBLIC_URL is not set, so that no callback can arrive'];
   if (!publicUrl.startsWith('https:')) return ['FANFARE_PUBLIC_URL is not https'];
   const { hostname } = new URL(publicUrl);

@@ -4,7 +4,8 @@ import { createLog } from '../log';
 import { StartupError } from '../startup-error';
 import { installTemporalRuntime } from '../temporal/runtime';
 import { print, printable } from './command';
-import { lookAtCertificate } from './doctor-certificate';
+import { lookAtAccounts } from './doctor-accounts';
+import { lookAtHttpsCertificate, lookAtMailCertificate } from './doctor-certificate';
 import { lookAtInstance, lookAtService } from './doctor-instance';
 import { lookAtDatabase, lookAtDirectory, lookAtNode, lookAtSpeech } from './doctor-machine';
 import { lookAtProviders } from './doctor-providers';
@@ -40,7 +41,9 @@ const LOOKS: Record<string, Look> = {
   instance: lookAtInstance,
   'messaging service': lookAtService,
   providers: lookAtProviders,
-  'inbound mail': lookAtCertificate,
+  accounts: lookAtAccounts,
+  https: lookAtHttpsCertificate,
+  'inbound mail': lookAtMailCertificate,
   speech: lookAtSpeech,
 };
 

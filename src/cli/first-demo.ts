@@ -19,11 +19,11 @@ export async function runFirstDemo(app: App, config: Config, signal: AbortSignal
     process.stdout.write(`No demo: ${real.join(', ')} would be sent for real.\n`);
     return;
   }
-  if (!app.baseUrl || !app.credentials) {
+  if (!app.localUrl || !app.credentials) {
     process.stdout.write('No demo: this installation has workspaces, and no credentials.json to use one.\n');
     return;
   }
-  const outcome = await runDemo({ ...demoOptions(config, app.credentials, app.baseUrl), signal });
+  const outcome = await runDemo({ ...demoOptions(config, app.credentials, app.localUrl), signal });
   if (outcome.result === 'done before') {
     process.stdout.write('The demo has run already; `fanfare demo` runs it again.\n');
   }

@@ -222,6 +222,7 @@ const KINDS = {
 const workspaces = z
   .union([z.tuple([z.literal('*')]), z.array(givenId).min(1).max(LIMITS.accountWorkspaces)])
   .default(['*']);
+const calls = { maxConcurrentCalls: integer.min(1).max(LIMITS.liveCallsMax).nullish() };
 const common = {
   name: displayName,
   workspaces,
@@ -244,14 +245,14 @@ export const accountBody = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('kannel'), ...common, ...KINDS.kannel }),
   z.strictObject({ kind: z.literal('simulator'), ...common, ...KINDS.simulator }),
   z
-    .strictObject({ kind: z.literal('twilio'), ...common, ...KINDS.twilio })
+    .strictObject({ kind: z.literal('twilio'), ...common, ...calls, ...KINDS.twilio })
     .superRefine(({ settings, secrets }, context) => {
       if ((settings.apiKey === undefined) === (secrets.apiSecret === undefined)) return;
       const path = settings.apiKey === undefined ? ['settings', 'apiKey'] : ['secrets', 'apiSecret'];
       context.addIssue(finding('required', 'A key and its secret belong together', path));
     }),
-  z.strictObject({ kind: z.literal('telnyx'), ...common, ...KINDS.telnyx }),
-  z.strictObject({ kind: z.literal('vonage'), ...common, ...KINDS.vonage }),
+  z.strictObject({ kind: z.literal('telnyx'), ...common, ...calls, ...KINDS.telnyx }),
+  z.strictObject({ kind: z.literal('vonage'), ...common, ...calls, ...KINDS.vonage }),
 ]);
 
 const anything = z.record(z.string().max(64), z.json().nullable());
@@ -264,6 +265,7 @@ export const accountChange = z.strictObject({
   name: displayName.optional(),
   workspaces: workspaces.unwrap().optional(),
   ratePerSecond: common.ratePerSecond,
+  ...calls,
   disabled: z.boolean().optional(),
   channels: channels.optional(),
   settings: anything.optional(),
@@ -290,6 +292,9 @@ const account = z
     secrets: z.array(z.string()).meta({ description: 'The names of those that are set.' }),
     workspaces: z.array(z.string()).meta({ description: '`*` for all.' }),
     ratePerSecond: z.number().optional(),
+    maxConcurrentCalls: z.int().optional().meta({
+      description: 'Calls at once, in all processes together; for `twilio`, `telnyx` and `vonage`.',
+    }),
     disabled: z.boolean(),
     source: z.enum(['api', 'environment']),
     state: z

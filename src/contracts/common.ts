@@ -28,7 +28,7 @@ export const instantAsWritten = z.iso.datetime({ offset: true }).refine(
 export const instant = instantAsWritten.transform((value) => new Date(value).toISOString());
 
 /** A whole number as a query string has it. */
-const wholeNumber = (bounds: { min: number; max: number }) =>
+export const wholeNumber = (bounds: { min: number; max: number }) =>
   z
     .string()
     .regex(/^\d{1,10}$/, 'This must be a whole number')

@@ -5,7 +5,7 @@ import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
 import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
 import { email, recipientOf, senderOf } from './addresses';
-import { givenId, INT_MAX, instant, integer } from './common';
+import { givenId, INT_MAX, instant, integer, wholeNumber } from './common';
 import { channel, count, id, success, successToo, time } from './envelope';
 import { params } from './params';
 import { fieldErrors } from './problem';
@@ -109,6 +109,37 @@ function normaliseAddresses(
     else problem(field, code, checked.error.issues[0]?.message ?? 'This is not an address');
   }
 }
+
+/** Messages by one template, before any of them exists; the same names and rules as in a message. */
+export const sendingQuestion = z
+  .object({
+    channel: z.enum(CHANNELS),
+    from: z.string(),
+    'template-id': givenId,
+    version: wholeNumber({ min: 1, max: INT_MAX }).optional(),
+    class: z.enum(['marketing', 'transactional']).default('marketing'),
+  })
+  .superRefine((value, context) => {
+    const checked = senderOf[value.channel].safeParse(value.from);
+    if (checked.success) value.from = checked.data;
+    else context.addIssue(finding('invalid_sender', 'This is no sender of the channel', ['from']));
+  });
+
+export const sendingFindings = success(
+  z.strictObject({
+    findings: z.array(
+      z
+        .strictObject({
+          about: z.enum(['account', 'sender', 'template']),
+          severity: z
+            .enum(['error', 'warning'])
+            .meta({ description: '`error`: no account that the messages may leave by can send them so.' }),
+          message: z.string(),
+        })
+        .meta({ id: 'SendingFinding' }),
+    ),
+  }),
+);
 
 /** The envelope alone: each message in it is judged by itself. */
 export const bulk = z.strictObject({ messages: z.array(z.unknown()).min(1).max(LIMITS.bulkMessages) });

@@ -11,7 +11,7 @@ export const tokenBody = z.object({
 export const revokeBody = z.object({ token: z.string().min(1).max(LIMITS.tokenChars) });
 
 /** What a client may do with this service beyond the specification, told where every client looks. */
-export const CAPABILITIES = ['bulk', 'events', 'holds', 'idempotent', 'stories'] as const;
+export const CAPABILITIES = ['bulk', 'checks', 'events', 'holds', 'idempotent', 'stories'] as const;
 
 /** `YYYY-MM-DD HH:MM:SS`, in UTC. */
 export function validTill(date: Date): string {

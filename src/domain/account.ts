@@ -26,6 +26,8 @@ export interface Account {
   /** `*` for all. */
   workspaces: readonly string[];
   ratePerSecond: number | undefined;
+  /** Calls at once, in all processes together; for carriers that tell when a call is over. */
+  maxConcurrentCalls?: number | undefined;
   disabled: boolean;
   source: 'api' | 'environment';
 }

@@ -40,6 +40,7 @@ export const ERRORS = {
   contact_list_not_found: { title: 'Contact list not found', status: 422, retry: 'permanent' },
   // Concerns all messages of the sender alike: a run stops for it and can be resumed.
   sender_not_allowed: { title: 'Sender not allowed', status: 422, retry: 'account' },
+  not_possible: { title: 'No carrier can send it so', status: 422, retry: 'account' },
   insecure_links: { title: 'Links in mail would not be https', status: 422, retry: 'account' },
   no_audience: { title: 'Campaign has no recipients', status: 422, retry: 'permanent' },
   campaign_not_found: { title: 'Campaign not found', status: 422, retry: 'permanent' },

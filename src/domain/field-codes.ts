@@ -81,6 +81,7 @@ export const FIELD_CODES = {
   invalid_url: 'This is no address that begins with https:// or http:// and holds no password.',
   private_target: 'The address leads into a private network.',
   unknown_event: 'There is no such event.',
+  not_possible: 'An account by which the messages may leave cannot send them so.',
   // Templates: placeholders and email layouts
   not_a_placeholder: 'Between double braces stands something that is no placeholder.',
   placeholder_too_long: 'The name of the placeholder is longer than a param may be.',

@@ -174,6 +174,10 @@ export const LIMITS = {
   httpConnections: 5_000,
   /** How long requests in progress may continue while the server closes. */
   httpDrainMs: 3_000,
+  /** From a connection to the end of its TLS handshake. */
+  tlsHandshakeMs: 15_000,
+  /** How often the files of the certificate are looked at; a renewed one is used after at most this. */
+  certificateLookMs: 2_000,
 
   // Progress streams (api.md 7)
   /** Open at once, per process and per workspace in it. Each is a browser tab and holds a connection. */
@@ -224,6 +228,12 @@ export const LIMITS = {
   migrationTries: 200,
   /** Indexes of a database up to this size are built before a process starts: a second's work. */
   indexesAwaitedBytes: 64 * MiB,
+  /** Of a table, looked through in one transaction for rows to change: 1 MiB, some thousand rows. */
+  gradualUpdateBlocks: 128,
+  /** Messages whose trace is remembered until they are handed over: some 20 MB. */
+  tracedMessages: 100_000,
+  /** Of one request. */
+  tracedHandOvers: 20,
   indexLockPauseMs: 500,
   /** Ended runs that one sweep takes on at a time. */
   retentionRuns: 20,
@@ -331,12 +341,18 @@ export const LIMITS = {
   routeAccounts: 20,
   /** Of an installation, senders that some account refuses: every process has all of them in memory. */
   closedSenders: 10_000,
+  /** The same of one account, so that made-up senders of one leave room for those of others. */
+  closedSendersOfAccount: 500,
+  /** A receipt of what was handed over before a sender was reopened comes within this, or not at all. */
+  reopenedSenderDays: 7,
   /** How often a process asks whether an account or route was changed: well below the promised 5 s. */
   carriersPollMs: 2_000,
   /** A refused account that was made by the API is tried at least so often, because an owner changes it and watches. */
   accountProbeMs: 30_000,
   /** An account that throttles for so long without taking a message is passed over, where its route says so. */
   failoverThrottledMs: 60_000,
+  /** How long `doctor` waits for all accounts that were made by the API. */
+  doctorAccountsMs: 60_000,
   /** How long `check` waits for a connection. */
   accountCheckMs: 5_000,
   /** A message whose sender an account refuses is offered again after this: an owner has to register the sender first. */
@@ -357,6 +373,12 @@ export const LIMITS = {
   vendorCallsPerSecond: 1,
   /** Calls a second at Vonage; it refuses a burst of more. */
   vonageCallsPerSecond: 3,
+  /** An account with as many calls as it may have is looked at again after this. */
+  callSlotMs: 500,
+  /** A call of whose end nothing is heard holds its place for so long beyond its ringing and its length. */
+  callSlotGraceSeconds: 60,
+  /** Calls a second at Telnyx, which takes 150 in 5 seconds. */
+  telnyxCallsPerSecond: 25,
   /** When a message in doubt is looked up at a vendor: lists are late, and most doubts end by a callback before. */
   doubtLooksMs: [30_000, 120_000, 600_000],
   /** Signed callbacks of Telnyx and Vonage are believed for so long, as both advise. */
@@ -591,15 +613,14 @@ export const LIMITS = {
   audiencePieceContacts: 5_000,
   /** Pieces that a process freezes at once, in turn by run: each holds a connection and keeps a core busy. */
   audiencePiecesAtOnce: 2,
-  /** Requests that are under way for so long are late, and chunks, pieces and groups wait for them. Those that take
-   * longer than the second are slow by themselves. */
+  /** Requests that are under way for so long are late, and work waits for them. Those that take longer than the second
+   * are slow by themselves. */
   foregroundLateMs: 50,
   foregroundSlowMs: 3_000,
-  /** How long one piece of work waits for late requests, so that it goes on while requests are always late, and
-   * how often it looks. */
-  foregroundWaitMs: 250,
-  /** The same for a group of marketing messages of one account: a group has up to 500. */
-  foregroundGroupWaitMs: 100,
+  /** For how long all work of a process may wait at a stretch: fourteen cancels at once need a second by themselves.
+   * It takes as long to earn. */
+  foregroundBudgetMs: 2_000,
+  /** How often work that waits looks again. */
   foregroundLookMs: 10,
   /** Pages that a shard sends at once: with two, one sends while the other waits for the server. */
   lanesPerShard: 2,

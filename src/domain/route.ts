@@ -49,15 +49,7 @@ export function chooseAccount(
 ): string | undefined {
   const route = routes.find((one) => matches(one, message));
   if (!route) return defaultAccountId(message.channel);
-  const usable = route.accounts.filter(({ account: id }) => {
-    const account = accountOf(id);
-    return (
-      account !== undefined &&
-      !account.disabled &&
-      account.channels.includes(message.channel) &&
-      isOpenTo(account, message.workspaceId)
-    );
-  });
+  const usable = route.accounts.filter(({ account: id }) => isUsable(accountOf(id), message));
   const isDrawn = route.accounts.some(({ weight }) => weight !== undefined);
   const first = (isDrawn ? drawn(usable, message.id) : usable[0])?.account;
   if (!route.failover || first === undefined) return first;
@@ -67,6 +59,43 @@ export function chooseAccount(
   const at = ids.indexOf(first);
   return [...ids.slice(at), ...ids.slice(0, at)].find((id) => !isDown(id)) ?? first;
 }
+
+/** Accounts by which messages of a route leave: those that get them while all are up, and those that only step in. */
+export interface Reach {
+  toPrefix: string | undefined;
+  usual: string[];
+  spare: string[];
+}
+
+/** The same for messages whose recipients are not known yet: what each route that some of them may take leads to. */
+export function reachOf(
+  routes: readonly Route[],
+  message: Pick<Routed, 'workspaceId' | 'channel' | 'from' | 'class'>,
+  accountOf: (id: string) => Account | undefined,
+): Reach[] {
+  const reached: Reach[] = [];
+  for (const route of routes) {
+    if (!matches(route, { ...message, id: '', to: route.toPrefix ?? '' })) continue;
+    const ids = route.accounts
+      .filter(({ account: id }) => isUsable(accountOf(id), message))
+      .map(({ account: id }) => id);
+    const isDrawn = route.accounts.some(({ weight }) => weight !== undefined);
+    const usual = isDrawn ? ids : ids.slice(0, 1);
+    const spare = route.failover ? ids.slice(usual.length) : [];
+    reached.push({ toPrefix: route.toPrefix, usual, spare });
+    if (route.toPrefix === undefined) return reached;
+  }
+  return [...reached, { toPrefix: undefined, usual: [defaultAccountId(message.channel)], spare: [] }];
+}
+
+const isUsable = (
+  account: Account | undefined,
+  { channel, workspaceId }: Pick<Routed, 'channel' | 'workspaceId'>,
+) =>
+  account !== undefined &&
+  !account.disabled &&
+  account.channels.includes(channel) &&
+  isOpenTo(account, workspaceId);
 
 const isCalled = (account: Account | undefined, provider: string | undefined): boolean =>
   account !== undefined && providerName(account) === provider;

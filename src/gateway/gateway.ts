@@ -12,6 +12,8 @@ export interface Gateway {
   /** Fetches a token if there is none, and returns what the service can do. */
   capabilities(): Promise<ReadonlySet<Capability>>;
   findTemplate(channel: Channel, templateId: string, version: number): Promise<TemplateInfo | undefined>;
+  /** What the service's carriers cannot do of such messages; nothing at a service without `checks`. */
+  checkSending(messages: SendingQuestion): Promise<SendingFinding[]>;
   /**
    * Sends one message or many. Returns one result each, in order, and never throws because of a message. Where
    * messages go in single requests, `isStopped` is asked right before each; messages not sent by then get
@@ -36,7 +38,7 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-export type Capability = 'bulk' | 'events' | 'holds' | 'idempotent' | 'stories';
+export type Capability = 'bulk' | 'checks' | 'events' | 'holds' | 'idempotent' | 'stories';
 
 export interface TemplateInfo {
   name: string;
@@ -44,6 +46,21 @@ export interface TemplateInfo {
   placeholders: string[];
   /** The text of an SMS, the document of a call. */
   text?: string | undefined;
+}
+
+export interface SendingQuestion {
+  channel: Channel;
+  from: string;
+  templateId: string;
+  version: number;
+  class?: string | undefined;
+}
+
+export interface SendingFinding {
+  about: string;
+  /** `error`: no message can be sent so. */
+  severity: string;
+  message: string;
 }
 
 export interface OutgoingMessage {

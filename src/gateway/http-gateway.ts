@@ -5,7 +5,15 @@ import { LIMITS } from '../domain/limits';
 import type { MessageEvent } from '../domain/message';
 import type { MessageStory } from '../domain/message-story';
 import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
-import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
+import type {
+  Capability,
+  Gateway,
+  OutgoingMessage,
+  SendAnswer,
+  SendingFinding,
+  SendingQuestion,
+  TemplateInfo,
+} from './gateway';
 import { campaignRoom, OutboxRoom } from './outbox-room';
 import { bulkAnswers, messageAnswer, strangeAnswer } from './send-answer';
 import { parseToken, type Token, TokenSource } from './token-source';
@@ -21,12 +29,21 @@ export interface GatewayOptions {
   apiKey: string;
   /** A hosted service may accept only a cookie at its template endpoints. */
   sessionCookie?: string | undefined;
+  /** Headers by which a service like our own goes on with a trace. */
+  traceHeaders?: (() => Record<string, string>) | undefined;
   /** Runs before a token is requested; if it fails, the request for a token fails. */
   beforeToken?: (() => Promise<void>) | undefined;
 }
 
 export function openGateway(options: GatewayOptions): Gateway {
   return new HttpGateway(options);
+}
+
+interface CallOptions {
+  body?: string;
+  timeoutMs?: number;
+  connections?: number;
+  isTraced?: boolean;
 }
 
 class HttpGateway implements Gateway {
@@ -53,6 +70,25 @@ class HttpGateway implements Gateway {
     return known.size
       ? this.findOwnTemplate(channel, templateId, version)
       : this.findListedTemplate(channel, templateId);
+  }
+
+  async checkSending({
+    templateId,
+    version,
+    class: kind,
+    ...of
+  }: SendingQuestion): Promise<SendingFinding[]> {
+    const known = await this.capabilities();
+    if (!known.has('checks')) return [];
+    const query = new URLSearchParams({
+      ...of,
+      'template-id': templateId,
+      version: String(version),
+      ...(kind === undefined ? {} : { class: kind }),
+    });
+    const answer = await this.call('send', 'GET', `/send-msg/check?${query}`);
+    if (answer.status !== 200) throw refusal('GET /send-msg/check', answer);
+    return (answer.body as { data: { findings: SendingFinding[] } }).data.findings;
   }
 
   async send(
@@ -132,7 +168,7 @@ class HttpGateway implements Gateway {
   ): Promise<SendAnswer> {
     try {
       const body = JSON.stringify(toBody(message, extended));
-      const answer = await this.call('send', 'POST', '/send-msg', { body, connections });
+      const answer = await this.call('send', 'POST', '/send-msg', { body, connections, isTraced: extended });
       this.room.learn(answer);
       return this.strange(answer) ?? messageAnswer(answer);
     } catch (error) {
@@ -146,7 +182,7 @@ class HttpGateway implements Gateway {
     for (const bodies of inBulks(messages.map((message) => JSON.stringify(toBody(message, true))))) {
       try {
         const body = `{"messages":[${bodies.join(',')}]}`;
-        const answer = await this.call('send', 'POST', '/send-msg/bulk', { body });
+        const answer = await this.call('send', 'POST', '/send-msg/bulk', { body, isTraced: true });
         this.room.learn(answer);
         answers.push(...bulkAnswers(answer, bodies.length, this.strange(answer)));
       } catch (error) {
@@ -209,7 +245,7 @@ class HttpGateway implements Gateway {
     base: 'send' | 'app',
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
-    { connections, ...request }: { body?: string; timeoutMs?: number; connections?: number } = {},
+    { connections, isTraced, ...request }: CallOptions = {},
   ): Promise<HttpAnswer> {
     const transport = this.transport(
       base === 'send' ? this.options.sendUrl : this.options.appUrl,
@@ -219,7 +255,7 @@ class HttpGateway implements Gateway {
       const token = await this.tokens.get();
       const answer = await transport.request(method, path, {
         ...request,
-        headers: this.headers(base, token),
+        headers: { ...this.headers(base, token), ...(isTraced ? this.options.traceHeaders?.() : undefined) },
       });
       if (answer.status !== 401) this.tokens.worked(token);
       if (answer.status !== 401 || attempt > 1 || !this.tokens.refused(token)) return answer;

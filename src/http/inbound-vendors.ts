@@ -6,14 +6,22 @@ import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { CallbackAccounts, FoundAccount } from '../messaging/carriers/callback-accounts';
+import { type CommandedCall, commandAgain, commandNext } from '../messaging/commanded-calls';
 import type { Delivery } from '../messaging/delivery';
-import type { VendorCalls } from '../messaging/vendor-calls';
+import type { CallNews, VendorCalls } from '../messaging/vendor-calls';
 import type { MailEventTools } from '../providers/mail-events/mail-events';
 import { MAIL_SERVICES } from '../providers/mail-events/mail-services';
 import type { InboundSink, ReceiptSink } from '../providers/provider';
 import type { CallFacts } from '../providers/vendor/call-desk';
 import { errorClass } from '../providers/vendor/error-class';
-import type { Callback, CallbackReading, Vendor } from '../providers/vendor/vendor';
+import {
+  type Callback,
+  type CallbackReading,
+  MESSAGE_PARAMETER,
+  type Vendor,
+  type VendorAccount,
+  type VendorCommands,
+} from '../providers/vendor/vendor';
 import { EXAMPLE } from './openapi/examples';
 import type { Operation } from './openapi/operation';
 import { OPEN } from './request/access';
@@ -126,19 +134,54 @@ async function hear(
   const { receipts, isOver, steer } = await deps.calls.hear(account.provider, facts);
   await deps.receiptsOf(account.provider)(receipts);
   if (isOver && facts.messageId !== undefined) await deps.calls.ended(facts.messageId);
-  const {
-    secrets: [present = {}],
-    settings,
-    id,
-  } = account;
-  if (!steer || !vendor.voice || facts.providerId === undefined) return;
+  if (facts.providerId === undefined) return;
+  const { providerId } = facts;
+  if (vendor.commands)
+    return isOver ? undefined : command(deps, vendor.commands, account, { ...facts, providerId }, steer);
+  if (!steer || !vendor.voice) return;
   const to = 'path' in steer ? { url: `${deps.publicUrl()}/calls/${steer.path}` } : steer;
   try {
-    await vendor.voice.steer({ id, settings, secrets: present }, facts.providerId, to);
+    await vendor.voice.steer(presentOf(account), providerId, to);
   } catch (error) {
     deps.log.warn({ err: error }, 'A call could not be steered; it goes on as it is until its next step');
   }
 }
+
+/** Throws `dependency_down` for a command that was not taken: the carrier then sends the event again. */
+async function command(
+  deps: InboundVendorsDeps,
+  commands: VendorCommands,
+  { id, ...found }: FoundAccount,
+  facts: CallFacts & { providerId: string },
+  steer: CallNews['steer'],
+): Promise<void> {
+  const { messageId, providerId } = facts;
+  if (messageId === undefined) return;
+  const account = presentOf({ id, ...found });
+  const callback = `${deps.publicUrl()}/inbound/${commands.kind}/${id}?${MESSAGE_PARAMETER}=${encodeURIComponent(messageId)}`;
+  const call: CommandedCall = {
+    ...{ calls: deps.calls, provider: found.provider, write: commands.write },
+    take: deps.receiptsOf(found.provider),
+    carryOut: (one, place) => commands.carryOut(account, { providerId, messageId, callback }, one, place),
+  };
+  if (steer && 'hangUp' in steer) return commands.hangUp(account, providerId);
+  if (steer) await commands.interrupt(account, providerId);
+  const obeyed = await (steer ? commandAgain(call, facts) : commandNext(call, facts));
+  if (obeyed === 'later') {
+    const text = 'The carrier did not take a command for the call; send the event again';
+    throw new DomainError('dependency_down', text, { retryAfterSeconds: 1 });
+  }
+  if (obeyed !== 'refused') return;
+  deps.log.warn(
+    { account: id, messageId },
+    'A carrier refuses a command for a call, which is therefore hung up',
+  );
+  await commands.hangUp(account, providerId);
+}
+
+const presentOf = ({ id, settings, secrets: [present = {}] }: FoundAccount): VendorAccount => ({
+  ...{ id, settings, secrets: present },
+});
 
 async function accountOf(
   { accounts, vendors }: InboundVendorsDeps,

@@ -8,13 +8,13 @@ import type { LoginChecks, OidcProvider } from '../oidc/oidc-provider';
 import type { Operation } from './openapi/operation';
 import { OPEN } from './request/access';
 import { originOf } from './request/caller-address';
-import { checksCookie, checksOf, sessionCookies } from './request/cookie';
+import { checksCookie, checksOf, sessionCookies, sessionTokenOf } from './request/cookie';
 import type { App } from './request/routing';
 
 export interface OidcRoutesDeps {
   /** Without one, both paths are 404. */
   provider: OidcProvider | undefined;
-  sessions: Pick<Sessions, 'loginByProvider'>;
+  sessions: Pick<Sessions, 'loginByProvider' | 'logout'>;
   sealing: Sealing;
   /** The address that browsers use. */
   publicUrl: () => string;
@@ -116,6 +116,9 @@ export function oidcRoutes({
       if (email === undefined) return reply.redirect(refused('oidc_email_unverified'), 303);
       const token = await sessions.loginByProvider(email, originOf(request));
       if (token === undefined) return reply.redirect(refused('oidc_unknown_user'), 303);
+      // The browser forgets the session that it had, so that it must not go on without one.
+      const before = sessionTokenOf(request.headers.cookie);
+      if (before !== undefined) await sessions.logout(before);
       const cookies = sessionCookies(token, {
         secure: secure(),
         maxAgeSeconds: LIMITS.sessionDaysMax * 86_400,

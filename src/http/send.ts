@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { answer } from '../contracts/common';
-import { accepted, bulk, bulkResults, message, outbox } from '../contracts/send';
+import {
+  accepted,
+  bulk,
+  bulkResults,
+  message,
+  outbox,
+  sendingFindings,
+  sendingQuestion,
+} from '../contracts/send';
 import { ERRORS, isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { Delivery } from '../messaging/delivery';
@@ -13,7 +21,7 @@ import { parseBody } from './request/validation';
 
 /** messaging-service.md, Send a message; api.md 4. */
 export function sendRoutes(
-  delivery: Pick<Delivery, 'accept' | 'acceptMany' | 'outboxDepth'>,
+  delivery: Pick<Delivery, 'accept' | 'acceptMany' | 'findInabilities' | 'outboxDepth'>,
 ): (app: App) => void {
   // The uid makes both idempotent as long as its record exists; a key does so by its stored answer.
   const config = { auth: 'send', idempotent: true } as const;
@@ -32,6 +40,19 @@ export function sendRoutes(
     app.get('/outbox', { config: { auth: 'send' }, schema: { operation: readOutbox } }, async (request) =>
       answer(200, 'What waits in the outbox', delivery.outboxDepth(callerOf(request).workspaceId)),
     );
+
+    const question = {
+      config: { auth: 'send' } as const,
+      schema: { operation: checkSending, querystring: sendingQuestion },
+    };
+    app.get('/send-msg/check', question, async (request) => {
+      const { 'template-id': templateId, ...asked } = request.query;
+      const { workspaceId } = callerOf(request);
+      const findings = await delivery.findInabilities({ ...asked, templateId, workspaceId });
+      const text =
+        findings.length === 0 ? 'Carriers can send these messages' : 'Carriers cannot do all of it';
+      return answer(200, text, { findings });
+    });
 
     const many = { config, bodyLimit: LIMITS.bulkBodyBytes, schema: { operation: sendMessages, body: bulk } };
     app.post('/send-msg/bulk', many, async (request, reply) => {
@@ -203,6 +224,32 @@ const sendMessages: Operation = {
       }),
     ),
   },
+};
+
+const checkSending: Operation = {
+  id: 'checkSending',
+  access: { scopes: ['read'] },
+  bound: 'sending',
+  tag: 'Sending',
+  summary: 'Ask whether carriers can send such messages',
+  description: `Before messages by a template are sent: what the carriers cannot do by which they would leave, as accounts and routes are now. Recipients are not known yet, so that each route counts that one of them may take. A finding is an \`error\` when no account can send such messages at all; a \`warning\` when some can. Placeholders are taken for empty.
+
+A service that answers this says \`checks\` in the \`capabilities\` of its token. Campaigns ask here when they are created, dry-run and started.`,
+  parameters: {
+    channel: 'sms',
+    from: '12345',
+    'template-id': EXAMPLE.smsTemplate,
+    version: '1',
+    class: 'marketing',
+  },
+  answers: {
+    200: json(
+      'What carriers cannot do.',
+      sendingFindings,
+      answered(200, 'Carriers can send these messages', { findings: [] }),
+    ),
+  },
+  errors: ['not_found', 'dependency_down'],
 };
 
 const readOutbox: Operation = {

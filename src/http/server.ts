@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import fastify from 'fastify';
 import type { AuditLog } from '../audit/audit-log';
 import { LIMITS } from '../domain/limits';
@@ -19,8 +19,10 @@ import { answerErrors, sendProblem } from './request/problem';
 import { boundRequests, type RequestBounds } from './request/request-bounds';
 import type { App } from './request/routing';
 import { refuseSlowBodies } from './request/slow-bodies';
+import { type RequestTraces, traceRequests } from './request/traced-requests';
 import { validateWithZod } from './request/validation';
 import { maskForViewers } from './request/viewers';
+import { createLoopback, isHttps, type KeyPair, tlsOptions } from './tls';
 
 export interface ServerDeps {
   authenticator: Authenticator;
@@ -31,10 +33,14 @@ export interface ServerDeps {
   audit?: AuditLog | undefined;
   /** The address that browsers use, if it differs from the one we listen on. */
   publicUrl?: string | undefined;
+  /** With it the server speaks https, and `app.loopback` the same without, for callers of this machine. */
+  tls?: KeyPair | undefined;
   /** Proxies whose X-Forwarded-For is trusted: addresses, or their number. */
   trustProxy?: string[] | number | undefined;
   /** Called for every request. */
   observe?: RequestObserver | undefined;
+  /** Without it, requests are not traced. */
+  traces?: RequestTraces | undefined;
   /** Of each workspace; without them, as many requests as come. */
   requestBounds?: RequestBounds | undefined;
   /** What those requests have priority over. */
@@ -47,8 +53,9 @@ export interface ServerDeps {
 
 /** The HTTP server, ready for `listen`. `close` lets requests in progress finish for a few seconds. */
 export async function buildServer(deps: ServerDeps): Promise<App> {
-  const { authenticator, log, publicUrl, routes } = deps;
+  const { authenticator, log, publicUrl, tls, routes } = deps;
   const app: App = fastify({
+    ...(tls ? { https: tlsOptions(tls) } : {}),
     trustProxy: trusted(deps.trustProxy),
     // Requests are not logged, because at thousands a second that costs a third of the throughput.
     logger: false,
@@ -71,8 +78,9 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
     reply.header('x-request-id', request.id);
     done();
   });
-  protectAnswers(app, publicUrl);
+  protectAnswers(app, tls !== undefined || isHttps(publicUrl));
   if (deps.observe) observeRequests(app, deps.observe);
+  if (deps.traces) traceRequests(app, deps.traces);
   answerErrors(app, log);
   answerUnknownPaths(app);
   const known = rememberRoutes(app);
@@ -84,7 +92,9 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   discardLargeBodies(app);
   refuseSlowBodies(app, log, deps.bodyWithinMs ?? LIMITS.httpBodyMs);
   parseJsonBodies(app);
-  drainOnClose(app);
+  const loopback = tls && createLoopback(app);
+  app.decorate('loopback', loopback);
+  drainOnClose(app, loopback);
   for (const addRoutes of [...routes, docsRoutes(known)])
     app.register(async (scope) => addRoutes(scope as unknown as App));
   app.server.maxConnections = LIMITS.httpConnections;
@@ -92,10 +102,20 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   return app;
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Not listening yet; `undefined` without TLS. Closing the server closes it. */
+    loopback: Server | undefined;
+  }
+}
+
 /** Hops are counted from us outwards; the address that is connected to us is hop 0. */
 function trusted(proxies: string[] | number | undefined) {
   return typeof proxies === 'number' ? (_address: string, hop: number) => hop < proxies : (proxies ?? false);
 }
+
+/** For answers that are no page: if a browser shows one, it runs and loads nothing, and no page frames it. */
+const NO_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** A year, as browsers' own lists of https sites ask for. */
 const HSTS = 'max-age=31536000; includeSubDomains';
@@ -104,10 +124,12 @@ const HSTS = 'max-age=31536000; includeSubDomains';
  * Headers of every answer (api.md 17). An answer is what its type says and nothing else, is read by our own
  * origin only, and JSON is kept by no cache, because nearly all of it belongs to one caller.
  */
-function protectAnswers(app: App, publicUrl: string | undefined): void {
-  const https = publicUrl?.startsWith('https:') ?? false;
+function protectAnswers(app: App, https: boolean): void {
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('x-content-type-options', 'nosniff');
+    // Pages replace these two by their own.
+    reply.header('content-security-policy', NO_PAGE);
+    reply.header('referrer-policy', 'no-referrer');
     reply.header('cross-origin-resource-policy', 'same-origin');
     reply.header('cross-origin-opener-policy', 'same-origin');
     if (https) reply.header('strict-transport-security', HSTS);
@@ -142,13 +164,30 @@ function discardLargeBodies(app: App): void {
  * Closing waits for every connection. A keep-alive connection becomes idle after its answer and is closed then.
  * One that is still busy after the drain time is cut, so that closing always ends.
  */
-function drainOnClose(app: App): void {
+function drainOnClose(app: App, loopback: Server | undefined): void {
   const timers: NodeJS.Timeout[] = [];
+  const servers = loopback ? [app.server, loopback] : [app.server];
+  const onEach = (action: (server: Server) => void) => () => {
+    for (const server of servers) action(server);
+  };
+  let loopbackClosed: Promise<unknown> | undefined;
   app.addHook('preClose', async () => {
-    timers.push(setInterval(() => app.server.closeIdleConnections(), 50));
-    timers.push(setTimeout(() => app.server.closeAllConnections(), LIMITS.httpDrainMs));
+    timers.push(
+      setInterval(
+        onEach((server) => server.closeIdleConnections()),
+        50,
+      ),
+    );
+    timers.push(
+      setTimeout(
+        onEach((server) => server.closeAllConnections()),
+        LIMITS.httpDrainMs,
+      ),
+    );
+    if (loopback) loopbackClosed = new Promise((done) => loopback.close(done));
   });
   app.addHook('onClose', async () => {
+    await loopbackClosed;
     for (const timer of timers) clearTimeout(timer);
   });
 }

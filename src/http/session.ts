@@ -11,16 +11,19 @@ import { callerAddress, originOf } from './request/caller-address';
 import { sessionCookies, sessionTokenOf } from './request/cookie';
 import type { App } from './request/routing';
 import { refuseCrossSite } from './request/same-origin';
+import { isHttps } from './tls';
 
 export interface SessionRoutesDeps {
   sessions: Sessions;
   /** If the public address is https, the cookie is sent over https only. */
   publicUrl?: string | undefined;
+  /** The process itself speaks https. */
+  tls?: boolean | undefined;
 }
 
 /** api.md 11. */
-export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app: App) => void {
-  const secure = publicUrl?.startsWith('https:') ?? false;
+export function sessionRoutes({ sessions, publicUrl, tls = false }: SessionRoutesDeps): (app: App) => void {
+  const secure = tls || isHttps(publicUrl);
   const publicOrigin = publicUrl && new URL(publicUrl).origin;
 
   return (app) => {
@@ -35,6 +38,9 @@ export function sessionRoutes({ sessions, publicUrl }: SessionRoutesDeps): (app:
           address: callerAddress(request),
           origin: originOf(request),
         });
+        // The browser forgets the session that it had, so that it must not go on without one.
+        const before = sessionTokenOf(request.headers.cookie);
+        if (before !== undefined) await sessions.logout(before);
         const cookies = sessionCookies(token, { secure, maxAgeSeconds: LIMITS.sessionDaysMax * 86_400 });
         return reply
           .header('set-cookie', cookies)

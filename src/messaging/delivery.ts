@@ -12,6 +12,7 @@ import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
 import { type Carriers, type CarriersDeps, createCarriers, defaultWayOf, wayId } from './carriers/carriers';
 import { closeSender, type RefusedByReceipt, refusedSenders } from './carriers/closed-senders';
+import { findInabilities, type SendingFinding, type SendingQuestion, wishOf } from './carriers/routes';
 import { isDataError } from './database-error';
 import { createEventFeed, type EventFeed } from './events/events';
 import { listMessages } from './events/message-list';
@@ -19,7 +20,7 @@ import { messageStories } from './events/stories';
 import { type MessageRecord, type TrackedMessage, trackMessage } from './events/tracking';
 import { createGroupCommit } from './group-commit';
 import { createInboundMessages } from './inbound/inbound-sms';
-import { type DeliveryObserver, tellMoves } from './observer';
+import { type DeliveryObserver, type MessageTraces, tellMoves } from './observer';
 import { createAccept } from './outbox/accept';
 import { type Canceled, cancelMessages } from './outbox/cancel';
 import type { AccountState } from './outbox/deliver/account-breaker';
@@ -80,6 +81,8 @@ export interface Delivery {
     account: { accountId: string; provider: string },
     receipts: readonly RefusedByReceipt[],
   ): Promise<void>;
+  /** What of the messages carriers cannot do, before any is sent. Throws `not_found` for an unknown template. */
+  findInabilities(question: SendingQuestion): Promise<SendingFinding[]>;
   /** An owner may have put the account right. */
   probeAccount(accountId: string): void;
   hold(workspaceId: string, campaign: string): Promise<void>;
@@ -114,7 +117,9 @@ export function createDelivery(deps: {
   /** The list-unsubscribe headers of marketing mail; without it, mail has none. */
   listUnsubscribe?: ListUnsubscribe | undefined;
   observer?: DeliveryObserver | undefined;
-  /** Requests of this process that marketing messages let pass. */
+  /** Without it, messages are not traced. */
+  traces?: MessageTraces | undefined;
+  /** Requests of this process that marketing messages and receipts let pass. */
   foreground?: Foreground | undefined;
   log: Log;
 }): Delivery {
@@ -141,6 +146,7 @@ export function createDelivery(deps: {
     onEvents: feed.notify,
     onCallsEnded: (workspaceId, ids) => limits.callsEnded(workspaceId, ids),
     observer,
+    foreground,
   });
   const holds = createHolds({ db: requestDb, stops, onReleased: () => dispatcher.lookAgain() });
   const lanes = createLanes({
@@ -170,6 +176,7 @@ export function createDelivery(deps: {
     log,
     events: { onEvents: feed.notify, onHandedOver: receipts.handedOver },
     observer,
+    traces: deps.traces,
     foreground,
   });
   for (const channel of CHANNELS) {
@@ -246,11 +253,15 @@ export function createDelivery(deps: {
 
   return {
     async accept(workspaceId, message) {
+      deps.traces?.accepting(workspaceId, [message]);
       const [outcome] = await acceptance.accept(workspaceId, [message]);
       if (!outcome?.ok) throw outcome?.error;
       return outcome.answer;
     },
-    acceptMany: (workspaceId, messages) => acceptance.accept(workspaceId, messages),
+    acceptMany(workspaceId, messages) {
+      deps.traces?.accepting(workspaceId, messages);
+      return acceptance.accept(workspaceId, messages);
+    },
     track: (workspaceId, uid) => trackMessage(requestDb, workspaceId, uid),
     stories: (workspaceId, uids) =>
       messageStories(requestDb, workspaceId, uids, (message) => {
@@ -289,6 +300,11 @@ export function createDelivery(deps: {
       })),
     carriersChanged: async () => carriers?.refresh(),
     accountFault: (accountId) => carriers?.faultOf(accountId),
+    async findInabilities(question) {
+      const wish = await wishOf(templates, question);
+      const unable = deps.carriers?.unable;
+      return carriers && unable ? findInabilities(wish, carriers.reachOf(question), unable) : [];
+    },
     async sendersRefused({ accountId, provider }, refusals) {
       const open = (await refusedSenders(requestDb, provider, refusals)).filter(
         (one) => carriers?.isClosed(accountId, one) === false,

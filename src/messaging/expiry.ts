@@ -5,7 +5,7 @@ import type { MessagingTables } from './tables';
 
 /**
  * Deletes expired rows: ended tokens and sessions, old counts of failed attempts, answers kept for an
- * Idempotency-Key, and calls at vendors that are over. Readers of these rows check the age themselves, so that nothing depends on the time of the
+ * Idempotency-Key, calls at vendors that are over, and senders that were reopened at their account. Readers of these rows check the age themselves, so that nothing depends on the time of the
  * sweep.
  */
 export interface Expiry {
@@ -37,6 +37,8 @@ export function keepExpiring({ db, log, now = Date.now }: ExpiryDeps): Expiry {
     await deleteAll(db, 'vendor_calls', sql`ended_at < ${served}::timestamptz`);
     const silent = before(LIMITS.silentCallHours * HOUR_MS);
     await deleteAll(db, 'vendor_calls', sql`created_at < ${silent}::timestamptz`);
+    const reopened = before(LIMITS.reopenedSenderDays * 24 * HOUR_MS);
+    await deleteAll(db, 'account_senders', sql`reopened_at < ${reopened}::timestamptz`);
     await deleteAll(db, 'vendor_doubts', sql`until < ${silent}::timestamptz`);
   }
 

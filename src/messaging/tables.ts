@@ -285,6 +285,7 @@ export interface MessagingTables {
     previous_until: Timestamp | null;
     workspaces: string[];
     rate_per_second: number | null;
+    max_concurrent_calls: number | null;
     disabled: Generated<boolean>;
     created_at: CreatedAt;
     updated_at: CreatedAt;

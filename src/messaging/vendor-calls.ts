@@ -3,6 +3,7 @@ import { type Kysely, type Selectable, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { AnsweredBy } from '../domain/voice/answer-detection/detection';
 import type { CallDocuments } from '../domain/voice/call-documents';
+import { CALL_DEFAULTS } from '../domain/voice/call-options';
 import { type CallRecord, callData } from '../domain/voice/call-record';
 import { type CallFact, type CallStanding, type Instruction, standingOf } from '../domain/voice/call-script';
 import { runnableProgram } from '../domain/voice/parse-voice-xml';
@@ -17,17 +18,27 @@ export interface VendorCalls extends CallDesk {
   accountOf(token: string): Promise<Pick<Call, 'kind' | 'account_id' | 'provider'> | undefined>;
   /** What the call says next, after what the carrier's request tells; with the receipts that come of it. */
   next(token: string, step: string, facts: CallFacts): Promise<NextDocument | undefined>;
+  /**
+   * What the call says next, for a carrier that takes commands: after the end of `step`, or where it stands now without one.
+   * `undefined` for a call that this provider has not, or not any more.
+   */
+  goOn(provider: string, step: string | undefined, facts: CallFacts): Promise<NextStep | undefined>;
   /** What a callback tells of a call of this provider. */
   hear(provider: string, facts: CallFacts): Promise<CallNews>;
   /** Its receipts are stored: the call may be forgotten soon. */
   ended(messageId: string): Promise<void>;
 }
 
-export interface NextDocument {
+export interface NextStep {
   instructions: readonly Instruction[];
+  /** What the end of the instructions is called. */
+  step: string;
+  receipts: Receipt[];
+}
+
+export interface NextDocument extends Omit<NextStep, 'step'> {
   /** Where the carrier goes on, below the address of documents. */
   path: string;
-  receipts: Receipt[];
 }
 
 export interface CallNews {
@@ -41,7 +52,8 @@ type Call = Selectable<MessagingTables['vendor_calls']>;
 type NewFact<Fact = CallFact> = Fact extends CallFact ? Omit<Fact, 'atMs'> : never;
 
 const TOKEN_BYTES = 24;
-const FIRST = 'start';
+/** The step before the callee has answered. */
+export const FIRST = 'start';
 /** The step of a document that is no step's answer: the carrier comes from where it was. */
 export const AGAIN = 'again';
 
@@ -53,29 +65,24 @@ interface VendorCallsDeps {
 
 export function createVendorCalls(deps: VendorCallsDeps): VendorCalls {
   const { db } = deps;
+  const slots = new CallSlots(db);
 
   return {
-    begin: (message, account) => beginCall(db, message, account),
+    begin: (message, account) => slots.inTurn(account, (tx) => beginCall(tx, message, account)),
     async drop(messageId) {
       await db.deleteFrom('vendor_calls').where('message_id', '=', messageId).execute();
     },
     accountOf: (token) => findCall(db, 'token', token),
     async next(token, step, told) {
-      let call = await findCall(db, 'token', token);
+      const call = await findCall(db, 'token', token);
       if (!call) return undefined;
-      const before = standOf(call);
-      if (!before.record) call = (await addFacts(db, call, ...factsFor(call, before, step, told))) ?? call;
-      const { call: now, standing } = await followed(deps, call);
-      const { message_id: id } = now;
-      return {
-        instructions: standing.record ? [{ do: 'hang_up' }] : standing.instructions,
-        path: `${token}/${stepOf(standing)}`,
-        receipts: newReports(before, standing).map((report) => ({
-          id,
-          providerId: told.providerId,
-          ...report,
-        })),
-      };
+      const { step: next, ...document } = await advance(deps, call, step, told);
+      return { ...document, path: `${token}/${next}` };
+    },
+    async goOn(provider, step, told) {
+      const call =
+        told.messageId === undefined ? undefined : await findCall(db, 'message_id', told.messageId);
+      return call?.provider === provider ? advance(deps, call, step, told) : undefined;
     },
     async hear(provider, told) {
       const { messageId: id, providerId, end, answeredBy } = told;
@@ -102,6 +109,26 @@ export function createVendorCalls(deps: VendorCallsDeps): VendorCalls {
   };
 }
 
+async function advance(
+  deps: VendorCallsDeps,
+  found: Call,
+  step: string | undefined,
+  told: CallFacts,
+): Promise<NextStep> {
+  const before = standOf(found);
+  const isNews = step !== undefined && !before.record;
+  const known = isNews ? await addFacts(deps.db, found, ...factsFor(found, before, step, told)) : found;
+  const { call, standing } = await followed(deps, known ?? found);
+  return {
+    instructions: standing.record ? [{ do: 'hang_up' }] : standing.instructions,
+    step: stepOf(standing),
+    receipts: newReports(before, standing).map((report) => ({
+      ...{ id: call.message_id, providerId: told.providerId },
+      ...report,
+    })),
+  };
+}
+
 async function beginCall(
   db: Kysely<MessagingTables>,
   message: HandOver,
@@ -113,6 +140,8 @@ async function beginCall(
   const options = message.voice ?? {};
   const { record } = standingOf(program, options, []);
   if (record) return { problem: record.reason };
+  if (account.callsMax !== undefined && (await liveCalls(db, message.id, account)) >= account.callsMax)
+    return { full: true };
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const fresh = { token, document, options: JSON.stringify(options), facts: '[]', ended_at: null };
   const of = { kind: account.kind, account_id: account.id, provider: account.provider };
@@ -125,6 +154,49 @@ async function beginCall(
     )
     .execute();
   return { path: `${token}/${FIRST}` };
+}
+
+/**
+ * Calls of an account with a bound are begun one after the other, in all processes together, so that each counts those before.
+ * Within a process they wait without holding a connection.
+ */
+class CallSlots {
+  private readonly turns = new Map<string, Promise<unknown>>();
+
+  constructor(private readonly db: Kysely<MessagingTables>) {}
+
+  inTurn<T>({ id, callsMax }: CallingAccount, work: (db: Kysely<MessagingTables>) => Promise<T>): Promise<T> {
+    if (callsMax === undefined) return work(this.db);
+    const locked = () =>
+      this.db.transaction().execute(async (tx) => {
+        await sql`select pg_advisory_xact_lock(hashtextextended(${`calls of ${id}`}, 0))`.execute(tx);
+        return work(tx);
+      });
+    const turn = (this.turns.get(id) ?? Promise.resolve()).then(locked, locked);
+    const settled = turn.catch(() => undefined);
+    this.turns.set(id, settled);
+    void settled.then(() => {
+      if (this.turns.get(id) === settled) this.turns.delete(id);
+    });
+    return turn;
+  }
+}
+
+/** Those that are not over, as far as it is known; one that was never heard of again is over when it must be. */
+async function liveCalls(
+  db: Kysely<MessagingTables>,
+  messageId: string,
+  { id }: CallingAccount,
+): Promise<number> {
+  const { ringTimeoutSeconds, maxSeconds } = CALL_DEFAULTS;
+  const { rows } = await sql<{ live: number }>`
+    select count(*)::int as live from vendor_calls
+    where account_id = ${id} and ended_at is null and message_id <> ${messageId}
+      and created_at > now() - interval '1 second' * (
+        coalesce((options ->> 'ringTimeoutSeconds')::int, ${ringTimeoutSeconds})
+        + coalesce((options ->> 'maxSeconds')::int, ${maxSeconds})
+        + ${LIMITS.callSlotGraceSeconds}::int)`.execute(db);
+  return rows[0]?.live ?? 0;
 }
 
 function findCall(
@@ -227,12 +299,13 @@ function steerTo({ token }: Call, standing: CallStanding): CallNews['steer'] {
 }
 
 /** The end as the carrier tells it, with what we know of the call. */
-function lastReceipt(
-  { messageId: id, providerId, end, answeredBy }: CallFacts,
-  call: Call | undefined,
-): Receipt[] {
-  if (!end) return [];
+function lastReceipt(told: CallFacts, call: Call | undefined): Receipt[] {
+  const { messageId: id, providerId, answeredBy } = told;
+  if (!told.end) return [];
   const isAnswered = call?.facts.some(({ kind }) => kind === 'answered') ?? false;
+  const { onlyIfAnswered, ...said } = told.end;
+  const end: typeof said =
+    onlyIfAnswered && call && !isAnswered ? { type: 'no_answer', code: 'ring_timeout', at: said.at } : said;
   // A campaign that was paused calls again, because the recipient was not reached and no attempt was spent.
   if (end.type === 'canceled' && call?.withdrawn === 'hold') {
     return [{ id, providerId, type: 'failed', code: 'withdrawn', at: end.at }];

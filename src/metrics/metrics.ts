@@ -23,10 +23,26 @@ export interface MetricsSources {
   outbox(): Promise<{ channel: string; messages: number; oldestSeconds: number }[]>;
   /** Runs by phase. */
   runs(): Promise<ReadonlyMap<string, number>>;
+  /** Recipients of the runs that go on, by the run's phase. */
+  recipients?(): Promise<readonly { phase: string; state: string; count: number }[]>;
+  /** Workspaces by how much they have sent lately. */
+  workspaces?(): Promise<readonly WorkspaceSize[]>;
   /** The pool of database connections, if there is one. */
   connections(): { open: number; idle: number; waiting: number } | undefined;
   onError(error: unknown): void;
 }
+
+export interface WorkspaceSize {
+  size: string;
+  workspaces: number;
+  /** Of the last hour. */
+  messages: { sent: number; delivered: number; failed: number };
+  /** How long the oldest due message of any of them has waited. */
+  oldestSeconds: number;
+}
+
+/** Accounts with a label of their own. Those that are created later than so many others share one. */
+const ACCOUNT_LABELS_MAX = 100;
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const BATCH_SIZES = [1, 5, 10, 50, 100, 250, 500];
@@ -61,6 +77,20 @@ export function createMetrics(sources: MetricsSources): Metrics {
     labelNames: ['channel', 'provider'],
     registers,
   });
+  const answers = new Counter({
+    name: 'fanfare_account_answers_total',
+    help: 'What carriers answered to messages, by account.',
+    labelNames: ['account', 'channel', 'answer'],
+    registers,
+  });
+  const accountSeconds = new Histogram({
+    name: 'fanfare_account_handover_seconds',
+    help: 'How long the carrier of an account took for a batch of messages.',
+    labelNames: ['account', 'channel'],
+    buckets: SECONDS,
+    registers,
+  });
+  const accountLabel = boundedLabel(ACCOUNT_LABELS_MAX);
   const receipts = new Counter({
     name: 'fanfare_receipts_total',
     help: 'What providers reported, also what was told twice.',
@@ -85,9 +115,14 @@ export function createMetrics(sources: MetricsSources): Metrics {
   return {
     delivery: {
       moved: (channel, state, count) => messages.inc({ channel, state }, count),
-      handedOver(channel, provider, count, tookMs) {
+      handedOver(channel, provider, count, tookMs, account = provider) {
+        accountSeconds.observe({ account: accountLabel(account), channel }, tookMs / 1_000);
         batches.observe({ channel, provider }, tookMs / 1_000);
         batchSizes.observe({ channel, provider }, count);
+      },
+      answered(channel, account, kinds) {
+        const label = accountLabel(account);
+        for (const [answer, count] of kinds) answers.inc({ account: label, channel, answer }, count);
       },
       accountRefused: (channel, provider, refused) =>
         refusedAccounts.set({ channel, provider }, refused ? 1 : 0),
@@ -106,7 +141,8 @@ export function createMetrics(sources: MetricsSources): Metrics {
  * Metrics that are queried at a read. If the database does not answer, these are left out and the others are
  * reported.
  */
-function addQueried(registry: Registry, { outbox, runs, connections, onError }: MetricsSources): void {
+function addQueried(registry: Registry, sources: MetricsSources): void {
+  const { outbox, runs, connections, onError } = sources;
   const registers = [registry];
   const askOutbox = atMostEvery(LIMITS.metricsQueryMs, outbox, onError);
   const askRuns = atMostEvery(LIMITS.metricsQueryMs, runs, onError);
@@ -133,6 +169,8 @@ function addQueried(registry: Registry, { outbox, runs, connections, onError }: 
       for (const [phase, count] of (await askRuns()) ?? []) this.set({ phase }, count);
     },
   });
+  addRecipients(registry, atMostEvery(LIMITS.metricsQueryMs, sources.recipients ?? none, onError));
+  addWorkspaces(registry, atMostEvery(LIMITS.metricsQueryMs, sources.workspaces ?? none, onError));
   new Gauge({
     name: 'fanfare_database_connections',
     help: 'Connections to PostgreSQL, and who waits for one.',
@@ -140,6 +178,65 @@ function addQueried(registry: Registry, { outbox, runs, connections, onError }: 
     registers,
     collect() {
       for (const [state, count] of Object.entries(connections() ?? {})) this.set({ state }, count);
+    },
+  });
+}
+
+const none = async () => [];
+
+/** The first so many values as they are, and all others as one, so that what is configured does not fill memory. */
+function boundedLabel(max: number): (value: string) => string {
+  const known = new Set<string>();
+  return (value) => {
+    if (known.has(value)) return value;
+    if (known.size >= max) return 'other';
+    known.add(value);
+    return value;
+  };
+}
+
+type Ask<T> = () => Promise<readonly T[] | undefined>;
+
+function addRecipients(registry: Registry, ask: Ask<{ phase: string; state: string; count: number }>): void {
+  new Gauge({
+    name: 'fanfare_campaign_recipients',
+    help: 'Recipients of runs that go on, by the phase of the run and their state.',
+    labelNames: ['phase', 'state'],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      for (const { phase, state, count } of (await ask()) ?? []) this.set({ phase, state }, count);
+    },
+  });
+}
+
+/** By size, since the name of a workspace is no label: there may be thousands. */
+function addWorkspaces(registry: Registry, ask: Ask<WorkspaceSize>): void {
+  const registers = [registry];
+  const bySize = (name: string, help: string, value: (one: WorkspaceSize) => number) =>
+    new Gauge({
+      ...{ name, help, labelNames: ['size'], registers },
+      async collect() {
+        this.reset();
+        for (const one of (await ask()) ?? []) this.set({ size: one.size }, value(one));
+      },
+    });
+  bySize('fanfare_workspaces', 'Workspaces by what they sent within an hour.', (one) => one.workspaces);
+  bySize(
+    'fanfare_workspace_outbox_oldest_seconds',
+    'How long the oldest due message of such a workspace has been due.',
+    (one) => one.oldestSeconds,
+  );
+  new Gauge({
+    name: 'fanfare_workspace_messages',
+    help: 'Messages of such workspaces within the last hour.',
+    labelNames: ['size', 'outcome'],
+    registers,
+    async collect() {
+      this.reset();
+      for (const { size, messages } of (await ask()) ?? []) {
+        for (const [outcome, count] of Object.entries(messages)) this.set({ size, outcome }, count);
+      }
     },
   });
 }

@@ -119,8 +119,8 @@ export type HandOverResult =
    * dispatcher sets `retryAfterMs`.
    */
   | { kind: 'sender'; code: string; message: string; retryAfterMs?: number | undefined }
-  /** Not given to the carrier, because it was not to leave any more. */
-  | { kind: 'stayed' }
+  /** Not given to the carrier, because it was not to leave any more, or because the account has no room for `pauseMs`. */
+  | { kind: 'stayed'; pauseMs?: number | undefined }
   /** It may or may not have been taken. */
   | { kind: 'unknown' };
 

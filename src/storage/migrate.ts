@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, Migrator, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
+import { isSmall } from './database-size';
+import type { GradualUpdate } from './gradual-updates';
 import * as initial from './migrations/0001-initial';
 import * as campaigns from './migrations/0002-campaigns';
 import * as callOptions from './migrations/0003-call-options';
@@ -48,6 +50,8 @@ import * as doubts from './migrations/0097-doubts';
 import * as registeredSenders from './migrations/0098-registered-senders';
 import * as eventTokens from './migrations/0099-event-tokens';
 import * as auditAppend from './migrations/0100-audit-append';
+import * as accountCalls from './migrations/0103-account-calls';
+import * as gradual from './migrations/0109-gradual-updates';
 import * as runRetention from './migrations/0110-run-retention';
 import * as roomForReceipts from './migrations/0111-room-for-receipts';
 import * as accountSenders from './migrations/0114-account-senders';
@@ -102,19 +106,38 @@ export const MIGRATIONS: Record<string, string> = {
   '0098-registered-senders': registeredSenders.UP,
   '0099-event-tokens': eventTokens.UP,
   '0100-audit-append': auditAppend.UP,
+  '0109-gradual-updates': gradual.UP,
   '0110-run-retention': runRetention.UP,
   '0111-room-for-receipts': roomForReceipts.UP,
   '0114-account-senders': accountSenders.UP,
+  '0103-account-calls': accountCalls.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
 const ONLINE: Record<string, string> = {
+  '0002-campaigns': campaigns.INDEXES,
+  '0007-policy': policy.INDEXES,
+  '0011-policy-followed': policyFollowed.INDEXES,
+  '0012-recipients-in-place': recipientsInPlace.INDEXES,
+  '0014-call-places': callPlaces.INDEXES,
+  '0018-audience-freezes': audienceFreezes.INDEXES,
+  '0020-flows': flows.INDEXES,
+  '0021-expiring-messages': expiringMessages.INDEXES,
   '0055-explained': explained.INDEXES,
   '0056-people-by-address': peopleByAddress.INDEXES,
+  '0060-message-lists': messageLists.INDEXES,
   '0070-contacts-found': contactsFound.INDEXES,
   '0071-recipients-by-code': recipientsByCode.INDEXES,
   '0080-tags-and-notes': tagsAndNotes.INDEXES,
   '0082-erasures': erasures.INDEXES,
+  '0110-run-retention': runRetention.INDEXES,
+};
+
+/** Columns of tables that may be large, filled row by row, by the migration that they belong to (gradual-updates.ts). */
+const GRADUAL: Record<string, readonly GradualUpdate[]> = {
+  '0012-recipients-in-place': recipientsInPlace.UPDATES,
+  '0020-flows': flows.UPDATES,
+  '0060-message-lists': messageLists.UPDATES,
 };
 
 /** Those of all migrations, in order. */
@@ -123,6 +146,9 @@ export const onlineIndexes = (): string =>
     .filter(([migration]) => migration in MIGRATIONS)
     .map(([, indexes]) => indexes)
     .join('\n');
+
+export const gradualUpdates = (): GradualUpdate[] =>
+  Object.entries(GRADUAL).flatMap(([migration, updates]) => (migration in MIGRATIONS ? updates : []));
 
 /**
  * Brings the schema up to date under a database lock, so that many processes may start at once. Migrations are
@@ -161,7 +187,13 @@ async function tryToMigrate(kysely: Kysely<unknown>): Promise<unknown> {
         ),
     },
   });
-  return (await migrator.migrateToLatest()).error;
+  // A lock that a migration takes is held until its transaction ends, so that all of them in one would keep writers out of
+  // a large table for as long as they take together. A small database is up to date at once, or not at all.
+  if (await isSmall(kysely)) return (await migrator.migrateToLatest()).error;
+  for (;;) {
+    const { error, results = [] } = await migrator.migrateUp();
+    if (error !== undefined || results.length === 0) return error;
+  }
 }
 
 /** PostgreSQL's lock_not_available. */

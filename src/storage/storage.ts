@@ -1,6 +1,8 @@
-import { Kysely, sql } from 'kysely';
+import { Kysely } from 'kysely';
 import { LIMITS } from '../domain/limits';
-import { migrateToLatest, onlineIndexes } from './migrate';
+import { isSmall } from './database-size';
+import { type GradualUpdates, type OnUpdate, updateGradually } from './gradual-updates';
+import { gradualUpdates, migrateToLatest, onlineIndexes } from './migrate';
 import { buildIndexes, type OnIndex, type OnlineIndexes } from './online-indexes';
 import { OwnTablesDialect } from './own-tables';
 import { createPostgresPool, isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
@@ -29,7 +31,10 @@ export interface Storage extends Tables {
   forRequests: Tables;
   /** Of both pools together. */
   connections(): Connections;
-  /** Settles when every index stands; those of a large database are built while it is used. */
+  /**
+   * Settles when every index stands and older rows have what newer columns ask for; both happen to a large database while
+   * it is used.
+   */
   indexes: Promise<void>;
   close(): Promise<void>;
 }
@@ -46,6 +51,7 @@ export interface StorageOptions {
   answerMs?: number | undefined;
   idleInTransactionMs?: number | undefined;
   onIndex?: OnIndex | undefined;
+  onUpdate?: OnUpdate | undefined;
 }
 
 /**
@@ -55,15 +61,19 @@ export interface StorageOptions {
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const pool = await openPostgresPool(options.databaseUrl, { ...options, size: options.poolSize });
   const kysely = new Kysely<unknown>({ dialect: new OwnTablesDialect({ pool }) });
+  let updates: GradualUpdates;
   let indexes: OnlineIndexes;
   try {
     await migrateToLatest(kysely);
+    updates = await updateGradually(kysely, gradualUpdates(), options.onUpdate);
     indexes = await buildIndexes(kysely, onlineIndexes(), options.onIndex);
-    if (await isSmall(kysely)) await indexes.done;
+    if (await isSmall(kysely)) await Promise.all([updates.done, indexes.done]);
   } catch (error) {
     await kysely.destroy();
     throw isConnectionLoss(error) || isRefusal(error) ? noAnswer(error) : error;
   }
+  const whole = Promise.all([updates.done, indexes.done]).then(() => undefined);
+  whole.catch(() => undefined);
   const requestPool = createPostgresPool(options.databaseUrl, {
     ...options,
     size: options.poolSize ?? LIMITS.databaseRequestConnections,
@@ -73,19 +83,12 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     ...tablesOf(kysely),
     forRequests: tablesOf(requests),
     connections: () => sum(pool.connections(), requestPool.connections()),
-    indexes: indexes.done,
+    indexes: whole,
     close: async () => {
-      await indexes.stop();
+      await Promise.all([updates.stop(), indexes.stop()]);
       await Promise.all([kysely.destroy(), requests.destroy()]);
     },
   };
-}
-
-async function isSmall(kysely: Kysely<unknown>): Promise<boolean> {
-  const { rows } = await sql<{ bytes: number }>`
-    select coalesce(sum(pg_table_size(oid)), 0)::float8 as bytes from pg_class
-    where relkind = 'r' and relnamespace = current_schema()::regnamespace`.execute(kysely);
-  return (rows[0]?.bytes ?? 0) < LIMITS.indexesAwaitedBytes;
 }
 
 const tablesOf = (kysely: Kysely<unknown>): Tables => ({

@@ -1,4 +1,4 @@
-import { Client, isGrpcServiceError } from '@temporalio/client';
+import { Client, isGrpcServiceError, type WorkflowClientInterceptor } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, type NativeConnectionOptions } from '@temporalio/worker';
 import { StartupError } from '../startup-error';
@@ -15,6 +15,8 @@ export interface OpenTemporalOptions {
    * Temporal client variables and profile file. A managed server needs none of them.
    */
   env?: Record<string, string | undefined> | undefined;
+  /** Of calls that start and signal workflows. */
+  interceptor?: WorkflowClientInterceptor | undefined;
 }
 
 export interface Temporal {
@@ -47,7 +49,10 @@ export async function openTemporal(options: OpenTemporalOptions): Promise<Tempor
   }
   return {
     connection,
-    client: new Client({ connection, namespace }),
+    client: new Client({
+      ...{ connection, namespace },
+      ...(options.interceptor && { interceptors: { workflow: [options.interceptor] } }),
+    }),
     namespace,
     close: () => connection.close(),
   };

@@ -3,11 +3,14 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { checkAccount } from '../../src/app/accounts';
 import { writeCredentials } from '../../src/credentials/credentials';
 import type { Storage } from '../../src/storage/storage';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
+import { asUser } from '../support/as-user';
 import { makeCertificate } from '../support/certificate';
+import { type FakeJsonCarrier, startFakeTelnyx } from '../support/fake-json-carrier';
 import { runFanfare } from '../support/fanfare-command';
 import { describeWithDatabase } from '../support/storage';
 
@@ -116,6 +119,44 @@ describeWithDatabase('fanfare doctor', (database) => {
   );
 
   test(
+    'a certificate for https is told by the days that are left, and one for another host is broken',
+    async () => {
+      const [good, ended] = [
+        makeCertificate('DNS:fanfare.example.com'),
+        makeCertificate(undefined, { ended: true }),
+      ];
+      const https = async (certFile: string, keyFile: string, publicUrl = 'https://fanfare.example.com') =>
+        (
+          await doctor({
+            ...{ FANFARE_TLS_CERT: certFile, FANFARE_TLS_KEY: keyFile, FANFARE_PUBLIC_URL: publicUrl },
+          })
+        ).of('https');
+      try {
+        expect(await https(good.certFile, good.keyFile)).toMatchObject([
+          {
+            state: 'ok',
+            found: expect.stringMatching(/^the certificate is valid until \d{4}-.*, for (59|60) more days$/),
+          },
+        ]);
+        const told = [
+          [await https(good.certFile, good.keyFile, 'https://other.example'), 'is not for other.example'],
+          [await https(ended.certFile, ended.keyFile), 'the certificate has expired on 2020-02-01'],
+          [await https(good.certFile, ended.keyFile), 'is not the key'],
+          [await https(good.certFile, join(directory, 'no.pem')), 'cannot be read: ENOENT'],
+        ] as const;
+        for (const [findings, reason] of told) {
+          const found = expect.stringContaining(reason);
+          expect(findings).toMatchObject([{ state: 'broken', found, wayOut: expect.stringMatching(/\.$/) }]);
+        }
+      } finally {
+        good.remove();
+        ended.remove();
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'a database is looked at and not changed',
     async () => {
       const { databaseUrl } = await database.place();
@@ -136,13 +177,16 @@ describeWithDatabase('fanfare doctor', (database) => {
     let storage: Storage;
     let api: WholeApi;
     let home: string;
+    let telnyx: FakeJsonCarrier;
     beforeAll(async () => {
       home = mkdtempSync(join(tmpdir(), 'fanfare-doctor-'));
       storage = await database.open();
-      api = await startWholeApi(storage);
+      api = await startWholeApi(storage, { check: checkAccount });
+      telnyx = await startFakeTelnyx();
     });
     afterAll(async () => {
       await api.stop();
+      await telnyx.close();
       rmSync(home, { recursive: true, force: true });
     });
 
@@ -168,6 +212,68 @@ describeWithDatabase('fanfare doctor', (database) => {
         await writeCredentials(directory, { ...made, client: { ...made.client, secret: 'wrong' } });
         expect((await doctor()).of('messaging service')).toMatchObject([
           { state: 'broken', wayOut: 'Correct the client of credentials.json.' },
+        ]);
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      'accounts made by the API are checked by it, with what keeps them from being used',
+      async () => {
+        const workspace = await newWorkspace(api.identity);
+        const by = { workspaceId: workspace.workspace.id, role: 'owner' as const };
+        const email = 'owner@doctor.example';
+        const { user, password } = await api.identity.users.create(by, { email, role: 'owner' });
+        const made = { ...workspace, user: { id: user.id, email, password }, baseUrl: api.url };
+        await writeCredentials(directory, made);
+        const make = async (more: object) =>
+          (
+            await asUser<{ data: { id: string } }>(
+              ...([
+                api.url,
+                made.user,
+                'POST',
+                '/api/admin/accounts',
+                { channels: ['sms'], ...more },
+              ] as const),
+            )
+          ).data.id;
+        const away = await make({
+          kind: 'http',
+          name: 'Away',
+          settings: { url: 'http://127.0.0.1:1/?k=hunter2' },
+        });
+        const { settings, secrets } = telnyx;
+        const known = await make({ kind: 'telnyx', name: 'Known', settings, secrets });
+        const wrong = await make({
+          kind: 'telnyx',
+          name: 'Wrong',
+          settings,
+          secrets: { apiKey: 'KEYhunter2' },
+        });
+        const off = await make({ kind: 'telnyx', name: 'Off', settings, secrets, disabled: true });
+        const { code, of, findings } = await doctor();
+        expect(code).toBe(1);
+        const stated = (id: string) => of(`account ${id}`).map(({ state, found }) => `${state} ${found}`);
+        expect(stated(away)).toEqual([
+          expect.stringMatching(/^broken Away \(http\): 127\.0\.0\.1:1: ECONNREFUSED/),
+        ]);
+        expect(stated(wrong)).toEqual([expect.stringMatching(/^broken Wrong \(telnyx\): 401 10009/)]);
+        expect(stated(known)).toEqual([
+          expect.stringMatching(/^note Known .*no route names it.*FANFARE_PUBLIC_URL/),
+        ]);
+        expect(stated(off)).toEqual([]);
+        expect(JSON.stringify(findings)).not.toContain('hunter2');
+
+        const route = { channel: 'sms', accounts: [{ account: known }] };
+        await asUser(...([api.url, made.user, 'PUT', '/api/admin/routes', { routes: [route] }] as const));
+        const publicUrl = { FANFARE_PUBLIC_URL: 'https://fanfare.example' };
+        expect((await doctor(publicUrl)).of(`account ${known}`)[0]?.found).toMatch(
+          /; Without a messaging profile/,
+        );
+        await writeCredentials(directory, { ...made, user: { ...made.user, password: 'another' } });
+        expect((await doctor()).of('accounts')).toMatchObject([
+          { state: 'note', wayOut: expect.any(String) },
         ]);
       },
       TIMEOUT_MS,

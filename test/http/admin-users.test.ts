@@ -90,6 +90,22 @@ describeWithDatabase('administration of users', (database) => {
       expect(JSON.stringify(list.body)).not.toContain('password');
     });
 
+    test.each(['fanfare-2026!', 'Administrator1', '123passwort123', '1234567890qwerty', 'abcabcabcabc'])(
+      'the password %s is one of the commonest, and refused',
+      async (password) => {
+        const { answer } = await create({ password });
+        expect([answer.status, answer.body.errors[0].code]).toEqual([422, 'too_common']);
+      },
+    );
+
+    test.each([`${'ä'.repeat(6)}漢字かな交じり`, 'nothing but words here', 'x9'.repeat(5) + 'y'.repeat(246)])(
+      'the password %s is taken, whatever it is made of',
+      async (password) => {
+        const { answer, email } = await create({ password });
+        expect([answer.status, await loginStatus(email, password)]).toEqual([201, 200]);
+      },
+    );
+
     test('a password that the caller chose is not returned', async () => {
       const { answer, email } = await create({ password: 'chosen, and long', role: 'admin' });
       expect(answer.body.data).not.toHaveProperty('password');

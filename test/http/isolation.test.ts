@@ -120,6 +120,7 @@ const PROBES: Record<string, Probe> = {
 
   'POST /send-msg': { kind: 'id', body: (of) => sms(of.template), status: 422 },
   'POST /send-msg/bulk': { kind: 'own', why: 'each message as by send-msg, told apart below' },
+  'GET /send-msg/check': at((of) => `/send-msg/check?channel=sms&from=12345&template-id=${of.template}`),
   'GET /messages': { kind: 'list', path: '/messages' },
   'GET /messages/:uid': at((of) => `/messages/${of.uid}`),
   'DELETE /messages/:uid': at((of) => `/messages/${of.uid}`),

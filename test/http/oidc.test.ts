@@ -16,13 +16,16 @@ describeWithDatabase('log-ins by OpenID Connect', (database) => {
     const db: Kysely<MessagingTables> = (await database.open()).tables<MessagingTables>();
     issuer = await startOidcIssuer();
     service = await startService(db, {
-      requireTotp: true,
+      requireTotp: 'admin',
       routes: [
         (app) =>
           oidcRoutes({
             provider: createOidcProvider({ ...issuer, issuer: issuer.url }),
             // The real ones need what is made below.
-            sessions: { loginByProvider: (...given) => service.identity.loginByProvider(...given) },
+            sessions: {
+              loginByProvider: (...given) => service.identity.loginByProvider(...given),
+              logout: (token) => service.identity.logout(token),
+            },
             sealing: createSealing([Buffer.alloc(32, 5)]),
             publicUrl: () => service.url,
             log: createLog('silent'),

@@ -120,6 +120,7 @@ export const STORY: Step[] = [
   { operation: 'sendMessage', example: 'voice', status: 202 },
   { operation: 'sendMessages', status: 207 },
   { operation: 'readOutbox', status: 200 },
+  { operation: 'checkSending', status: 200 },
   { operation: 'listMessages', status: 200 },
   { operation: 'trackMessage', status: 200 },
   { operation: 'readStories', status: 200 },

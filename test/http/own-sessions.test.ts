@@ -179,6 +179,8 @@ describeWithDatabase('what users do with their own log-in', (database) => {
     test('a recovery code stands in once, however it is written; neither it nor the secret is stored as it is', async () => {
       const { secret, recoveryCodes } = await enrol(await cookie());
       expect(recoveryCodes).toHaveLength(10);
+      // 120 bits each.
+      for (const each of recoveryCodes) expect(each).toMatch(/^[a-z2-7]{4}(-[a-z2-7]{4}){5}$/);
       const code = recoveryCodes[3] as string;
       expect((await login({ totp: code.toUpperCase().replaceAll('-', ' ') })).status).toBe(200);
       expect((await login({ totp: code })).status).toBe(401);
@@ -209,8 +211,28 @@ describeWithDatabase('what users do with their own log-in', (database) => {
       expect(await audited('totp.reset')).toEqual(['ok']);
     });
 
+    test('where they are demanded of all, a viewer without them may only set them up, and of administrators, may read', async () => {
+      for (const [requireTotp, status] of [
+        ['all', 403],
+        ['admin', 200],
+      ] as const) {
+        const strict = await startService(db, { now: () => nowMs, requireTotp });
+        const { id: workspaceId } = strict.workspace.workspace;
+        const password = 'a-kettle-on-the-blue-stove';
+        const email = `viewer-${requireTotp}@example.org`;
+        await strict.identity.users.create(
+          { workspaceId, role: 'owner' },
+          { email, role: 'viewer', password },
+        );
+        const answer = await strict.call('POST', '/api/session', { body: { email, password } });
+        const headers = { cookie: String(answer.headers['set-cookie']).split(';')[0] as string };
+        expect((await strict.call('GET', '/api/template/?channel=sms', { headers })).status).toBe(status);
+        await strict.app.close();
+      }
+    });
+
     test('where they are demanded, an administrator without them may only set them up', async () => {
-      const strict = await startService(db, { now: () => nowMs, requireTotp: true });
+      const strict = await startService(db, { now: () => nowMs, requireTotp: 'admin' });
       try {
         const body = { email: strict.workspace.user.email, password: strict.workspace.user.password };
         const answer = await strict.call('POST', '/api/session', { body });

@@ -121,10 +121,13 @@ describe('requests of a workspace', () => {
       expect(answer.headers).toMatchObject({
         'x-content-type-options': 'nosniff',
         'cache-control': 'no-store',
+        'content-security-policy': expect.stringMatching(/^default-src 'none';.*frame-ancestors 'none'/),
+        'referrer-policy': 'no-referrer',
         'cross-origin-resource-policy': 'same-origin',
         'cross-origin-opener-policy': 'same-origin',
       });
       expect(answer.headers).not.toHaveProperty('strict-transport-security');
+      expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
     }
   });
 

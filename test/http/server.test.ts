@@ -101,6 +101,18 @@ describe('the HTTP server', () => {
     );
   });
 
+  test('TRACE is answered like any method that is not there', async () => {
+    const answer = await new Promise<string>((done, fail) => {
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+      let text = '';
+      socket.on('data', (chunk) => (text += chunk));
+      socket.on('end', () => done(text)).on('error', fail);
+      socket.write('TRACE /healthz HTTP/1.1\r\nhost: a\r\nx-mine: seen\r\nconnection: close\r\n\r\n');
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 (404|405) /);
+    expect(answer).not.toContain('seen');
+  });
+
   test('without a route, an invalid body is not reported', async () => {
     const answers = await Promise.all([
       server.call('PUT', '/probe', { body: '{"name":' }),

@@ -101,7 +101,7 @@ export async function startService(
     trustProxy?: string[];
     routes?: ((app: App) => void)[];
     speaks?: (language: string | undefined) => boolean;
-    requireTotp?: boolean;
+    requireTotp?: 'none' | 'admin' | 'all';
     audited?: boolean;
   } = {},
 ): Promise<TestService> {
@@ -110,7 +110,7 @@ export async function startService(
     ...{ db: db as unknown as Kysely<AuditTables>, log: createLog('silent'), ...now },
   });
   const identity = createIdentity({
-    ...{ db, passwordCost: CHEAP, requireTotp: options.requireTotp ?? false, ...now },
+    ...{ db, passwordCost: CHEAP, requireTotp: options.requireTotp ?? 'none', ...now },
     ...(options.audited ? { audit } : {}),
   });
   const workspace = await newWorkspace(identity);

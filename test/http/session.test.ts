@@ -50,6 +50,18 @@ describeWithDatabase('sessions', (database) => {
     expect((await whoAmI(cookie)).status).toBe(401);
   });
 
+  test('a log-in in a browser that has a session ends that one, and no other', async () => {
+    const [before, elsewhere] = [cookieOf(await login()), cookieOf(await login())];
+    const after = cookieOf(await login(credentials(), { cookie: before }));
+    const statuses = await Promise.all(
+      [before, elsewhere, after].map(async (one) => (await whoAmI(one)).status),
+    );
+    expect(statuses).toEqual([401, 200, 200]);
+    const wrong = { ...credentials(), password: 'not the right one' };
+    expect((await login(wrong, { cookie: after })).status).toBe(401);
+    expect((await whoAmI(after)).status).toBe(200);
+  });
+
   test('the cookie is kept from scripts and other sites, and needs https when the public address is', async () => {
     expect((await login()).headers['set-cookie']).toMatch(
       /^session_token=[\w-]+; Path=\/; Max-Age=604800; HttpOnly; SameSite=Lax$/,

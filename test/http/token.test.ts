@@ -46,7 +46,7 @@ describeWithDatabase('creating a token', (database) => {
       valid_till: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
       token_type: 'Bearer',
       expires_in: 86_400,
-      capabilities: ['bulk', 'events', 'holds', 'idempotent', 'stories'],
+      capabilities: ['bulk', 'checks', 'events', 'holds', 'idempotent', 'stories'],
     });
     const lifeMs = Date.parse(`${answer.body.valid_till.replace(' ', 'T')}Z`) - nowMs;
     expect(lifeMs).toBeGreaterThanOrEqual(86_400_000);

@@ -1,6 +1,6 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { RouteOptions } from 'fastify';
-import { apiRoutes } from '../../src/app/api-routes';
+import { type AccountsParts, apiRoutes } from '../../src/app/api-routes';
 import { createAuditLog, createAuditReader } from '../../src/audit/audit-log';
 import type { AuditTables } from '../../src/audit/tables';
 import type { TemplateLookup } from '../../src/campaigns/ports';
@@ -55,10 +55,12 @@ export async function startWholeApi(
     log = createLog('silent'),
     senderMode = 'open',
     more = [],
+    check = async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
   }: {
     log?: Log;
     senderMode?: SenderMode /** Beside the API's. */;
     more?: ((app: App) => Promise<void>)[];
+    check?: AccountsParts['check'];
   } = {},
 ): Promise<WholeApi> {
   const db = storage.tables<MessagingTables>();
@@ -123,7 +125,7 @@ export async function startWholeApi(
               sealing,
               secretsOf: () => ({ authToken: VENDOR_TOKEN }),
             },
-            check: async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
+            check,
           },
           senders,
           launcher: {

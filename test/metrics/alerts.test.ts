@@ -28,6 +28,8 @@ describe('what Prometheus and Grafana are given', () => {
     const sources: MetricsSources = {
       outbox: async () => [],
       runs: async () => new Map(),
+      recipients: async () => [],
+      workspaces: async () => [],
       connections: () => ({ open: 0, idle: 0, waiting: 0 }),
       onError: (error) => {
         throw error;

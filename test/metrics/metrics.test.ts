@@ -1,7 +1,9 @@
-import { runPhases } from '../../src/campaigns/runs/run-phases';
+import { sql } from 'kysely';
+import { recipientsByPhase, runPhases } from '../../src/campaigns/runs/run-phases';
 import type { CampaignTables } from '../../src/campaigns/tables';
 import { SCOPES } from '../../src/domain/access';
 import { metricsRoutes } from '../../src/http/metrics';
+import { workspaceSizes } from '../../src/messaging/events/message-minutes';
 import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { listenForMetrics } from '../../src/metrics/listener';
@@ -18,6 +20,8 @@ const metricsOf = (storage: Storage, errors: unknown[] = []): Metrics =>
   createMetrics({
     outbox: () => outboxDepth(storage.tables<MessagingTables>()),
     runs: () => runPhases(storage.tables<CampaignTables>()),
+    recipients: () => recipientsByPhase(storage.tables<CampaignTables>()),
+    workspaces: () => workspaceSizes(storage.tables<MessagingTables>()),
     connections: storage.connections,
     onError: (error) => errors.push(error),
   });
@@ -45,6 +49,9 @@ describeWithDatabase('metrics', (database) => {
         ? { kind: 'rejected', code: 'invalid_number', message: 'no' }
         : { kind: 'accepted', providerId: `p:${id}` };
     const { delivery } = await rig.process({ sms }, { observer: metrics.delivery });
+    await sql`insert into workspaces (id, name) values (${rig.workspaceId}, 'a small one')`.execute(
+      storage.tables(),
+    );
     const uids = ['m-1', 'm-2', 'm-3'];
     await delivery.acceptMany(
       rig.workspaceId,
@@ -67,6 +74,16 @@ describeWithDatabase('metrics', (database) => {
     const given = 'fanfare_handover_batch_messages_sum{channel="sms",provider="scripted"}';
     expect(numberOf(text, given)).toBe(3);
     expect(numberOf(text, 'fanfare_outbox_messages{channel="sms"}')).toBe(0);
+    const answers = ['accepted', 'rejected'].map((answer) =>
+      numberOf(text, `fanfare_account_answers_total{account="default-sms",channel="sms",answer="${answer}"}`),
+    );
+    expect(answers).toEqual([2, 1]);
+    expect(
+      numberOf(text, 'fanfare_account_handover_seconds_count{account="default-sms",channel="sms"}'),
+    ).toBeGreaterThan(0);
+    expect(numberOf(text, 'fanfare_workspaces{size="small"}')).toBe(1);
+    expect(numberOf(text, 'fanfare_workspace_messages{size="small",outcome="sent"}')).toBe(2);
+    expect(numberOf(text, 'fanfare_workspace_messages{size="large",outcome="sent"}')).toBe(0);
     for (const secret of [rig.workspaceId, 'm-1', sms.taken[0]?.to as string])
       expect(text).not.toContain(secret);
   });
@@ -77,11 +94,23 @@ describeWithDatabase('metrics', (database) => {
     const { delivery } = await rig.process({ sms });
     await delivery.accept(rig.workspaceId, rig.sms('w-1'));
     await plantRun(storage.tables<CampaignTables>(), { contacts: 1 });
+    await sql`insert into shards (run_id, channel, shard, from_seq, to_seq, next_seq) select id, 'sms', 0, 0, 7, 3 from runs`.execute(
+      storage.tables(),
+    );
+    await sql`insert into shard_counts (run_id, channel, shard, state, count) select id, 'sms', 0, 'sent', 2 from runs`.execute(
+      storage.tables(),
+    );
+    await sql`insert into workspaces (id, name) values (${rig.workspaceId}, 'one that sent nothing')`.execute(
+      storage.tables(),
+    );
     const text = await metricsOf(storage).read();
     expect(numberOf(text, 'fanfare_outbox_messages{channel="sms"}')).toBe(1);
     expect(numberOf(text, 'fanfare_outbox_oldest_seconds{channel="sms"}')).toBeGreaterThanOrEqual(0);
     expect(numberOf(text, 'fanfare_campaign_runs{phase="planning"}')).toBeGreaterThanOrEqual(1);
     expect(numberOf(text, 'fanfare_database_connections{state="open"}')).toBeGreaterThan(0);
+    expect(numberOf(text, 'fanfare_campaign_recipients{phase="planning",state="pending"}')).toBe(5);
+    expect(numberOf(text, 'fanfare_campaign_recipients{phase="planning",state="sent"}')).toBe(2);
+    expect(numberOf(text, 'fanfare_workspace_outbox_oldest_seconds{size="idle"}')).toBeGreaterThanOrEqual(0);
   });
 });
 
@@ -93,6 +122,16 @@ describe('reading metrics', () => {
       connections: () => undefined,
       onError: (error) => errors.push(error),
     });
+
+  test('accounts beyond the hundredth share a label', async () => {
+    const metrics = away([]);
+    for (let i = 0; i < 130; i++) metrics.delivery.answered?.('sms', `acc_${i}`, new Map([['accepted', 1]]));
+    const text = await metrics.read();
+    expect(text.match(/^fanfare_account_answers_total\{/gm)).toHaveLength(101);
+    expect(
+      numberOf(text, 'fanfare_account_answers_total{account="other",channel="sms",answer="accepted"}'),
+    ).toBe(30);
+  });
 
   test('a database that is away leaves out what it would tell, and is asked once in a while', async () => {
     const errors: unknown[] = [];

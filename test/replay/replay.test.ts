@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';
 import { createLog } from '../../src/log';
 import { installTemporalRuntime } from '../../src/temporal/runtime';
-import { BUNDLE_FILE } from '../../workers/bundle';
+import { BUNDLE_FILE, TRACED_BUNDLE_FILE } from '../../workers/bundle';
 import { STAGED_HISTORIES } from './record-stages';
 
 /**
@@ -15,8 +15,11 @@ const files = readdirSync(HISTORIES);
 
 beforeAll(() => installTemporalRuntime(createLog('error')));
 
-const replay = (history: unknown) =>
-  Worker.runReplayHistory({ workflowBundle: { codePath: BUNDLE_FILE } }, history);
+const replay = (history: unknown, codePath = BUNDLE_FILE) =>
+  Worker.runReplayHistory({ workflowBundle: { codePath }, sinks: UNHEARD }, history);
+
+/** Where traced workflows leave their spans. */
+const UNHEARD = { exporter: { export: { fn: () => undefined, callDuringReplay: false } } };
 
 const read = (file: string): History => JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as History;
 
@@ -27,6 +30,10 @@ interface History {
 describe('recorded histories', () => {
   it.each(files)('%s replays', async (file) => {
     await expect(replay(read(file))).resolves.toBeUndefined();
+  });
+
+  it.each(files)('%s replays where traces are switched on meanwhile', async (file) => {
+    await expect(replay(read(file), TRACED_BUNDLE_FILE)).resolves.toBeUndefined();
   });
 
   it('exist for every workflow', () => {

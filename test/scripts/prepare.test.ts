@@ -31,13 +31,36 @@ const LOCK = (version: string) =>
     },
   });
 
+/** Where tests have packages of their own. Without them, npm leaves out what stands under `test`. */
+const LOCK_WITH_TESTS = (version: string, tool = '1.0.0') =>
+  JSON.stringify({
+    packages: {
+      '': { dependencies: { extra: '1' }, devDependencies: { typescript: '1' } },
+      'node_modules/typescript': { version },
+      'node_modules/extra': { version, optional: true },
+      'node_modules/@fanfare/test': { resolved: 'test', link: true },
+      'node_modules/tool': { version: tool },
+    },
+  });
+
 const NPM = `#!/bin/sh
-echo npm >> steps
+case "$*" in
+*--workspace*) echo npm for running >> steps ;;
+install*) echo npm adds >> steps ;;
+*) echo npm >> steps ;;
+esac
 if [ -n "$BREAK_NPM" ]; then echo "registry is down" >&2; exit 1; fi
 if [ -n "$SLOW_NPM" ]; then sleep "$SLOW_NPM"; fi
 mkdir -p node_modules/typescript/bin
 cp tsc node_modules/typescript/bin/tsc
-cp package-lock.json node_modules/.package-lock.json
+case "$*" in
+*--workspace*) node -e '
+  const { readFileSync, writeFileSync } = require("node:fs");
+  const lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
+  for (const name of ["@fanfare/test", "tool"]) delete lock.packages["node_modules/" + name];
+  writeFileSync("node_modules/.package-lock.json", JSON.stringify(lock));' ;;
+*) cp package-lock.json node_modules/.package-lock.json ;;
+esac
 `;
 const TSC = `
 const { appendFileSync, mkdirSync, writeFileSync } = require('node:fs');
@@ -150,6 +173,31 @@ test('packages are installed when a version changed, not when only the time did'
   utimesSync(join(root, 'package-lock.json'), later, later);
   prepare();
   expect(steps()).toEqual(['npm', ...BUILD]);
+});
+
+test('start installs what running needs, and other scripts the packages of tests as well', () => {
+  const later = (file: string) => {
+    const time = new Date(Date.now() + 60_000);
+    utimesSync(join(root, file), time, time);
+  };
+  writeFileSync(join(root, 'package-lock.json'), LOCK_WITH_TESTS('1.0.0'));
+  prepare('start.mjs');
+  expect(steps()).toEqual(['npm for running', ...BUILD]);
+
+  // A tool of the tests that is missing keeps the product from nothing.
+  writeFileSync(join(root, 'package-lock.json'), LOCK_WITH_TESTS('1.0.0', '2.0.0'));
+  later('package-lock.json');
+  prepare('start.mjs');
+  expect(steps()).not.toContain('npm for running');
+  writeFileSync(join(root, 'package-lock.json'), LOCK_WITH_TESTS('1.1.0'));
+  later('package-lock.json');
+  prepare('start.mjs');
+  expect(steps()).toContain('npm for running');
+
+  prepare();
+  expect(steps()).toEqual(['npm adds']);
+  prepare('start.mjs');
+  expect(steps()).toEqual([]);
 });
 
 test('an installation that was cut off is made again', () => {

@@ -62,19 +62,76 @@ interface Dialect {
   refuse: Record<string, { status: number; body: unknown }>;
   /** The end of a message, as it is told. */
   delivered(id: string, body: Record<string, string>): unknown;
+  /** What is no message: its answer, or none when the connection is to be cut. */
+  other?(asked: {
+    method: string;
+    path: string;
+    text: string;
+  }): { status: number; body: unknown } | 'cut' | undefined;
   sign(text: string, options: SignOptions): Record<string, string>;
   isAllowed(headers: IncomingHttpHeaders): boolean;
 }
 
-export async function startFakeTelnyx(): Promise<FakeJsonCarrier> {
+/** A call of Telnyx, which takes commands; `ignored` counts those that it had already. */
+export interface FakeTelnyxCall {
+  id: string;
+  isAlive: boolean;
+  body: { to: string; from: string; webhook_url: string; [name: string]: unknown };
+  commands: { action: string; body: Record<string, unknown> }[];
+  ignored: number;
+}
+
+export interface FakeTelnyx extends FakeJsonCarrier {
+  telnyxCalls: FakeTelnyxCall[];
+  /** So many of the next commands are answered with 503. */
+  refuseCommands(count: number): void;
+}
+
+export async function startFakeTelnyx(): Promise<FakeTelnyx> {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const apiKey = `KEY${randomUUID()}`;
   const error = (status: number, code: string, title: string, detail = title) => ({
     status,
     body: { errors: [{ code, title, detail }] },
   });
+  const telnyxCalls: FakeTelnyxCall[] = [];
+  let refusals = 0;
   const dialect: Dialect = {
     path: '/v2/messages',
+    other({ method, path, text }) {
+      const [, , , id = '', , action] = path.split('/');
+      if (!/^\/v2\/calls(\/|$)/.test(path)) return undefined;
+      if (method === 'POST' && id === '') {
+        const body = JSON.parse(text) as FakeTelnyxCall['body'];
+        const refused = dialect.refuse[body.to];
+        if (refused) return refused;
+        const call = { id: `v3:${randomUUID()}`, isAlive: true, body, commands: [], ignored: 0 };
+        telnyxCalls.push(call);
+        const data = {
+          call_control_id: call.id,
+          call_leg_id: randomUUID(),
+          is_alive: false,
+          record_type: 'call',
+        };
+        return body.to === TO.lost ? 'cut' : { status: 200, body: { data } };
+      }
+      const call = telnyxCalls.find((one) => one.id === decodeURIComponent(id));
+      if (!call) return error(404, '10005', 'Resource not found');
+      if (method === 'GET')
+        return { status: 200, body: { data: { call_control_id: call.id, is_alive: call.isAlive } } };
+      if (!call.isAlive) return error(422, '90018', 'Call has already ended');
+      if (refusals > 0) {
+        refusals -= 1;
+        return error(503, '10008', 'Service unavailable');
+      }
+      const body = JSON.parse(text) as Record<string, unknown>;
+      const isKnown = call.commands.some(
+        (one) => body.command_id !== undefined && one.body.command_id === body.command_id,
+      );
+      if (isKnown) call.ignored += 1;
+      else call.commands.push({ action: action ?? '', body });
+      return { status: 200, body: { data: { result: 'ok' } } };
+    },
     accept: (id) => ({ status: 200, body: { data: { id, to: [{ status: 'queued' }], parts: 1 } } }),
     refuse: {
       [TO.rejected]: error(422, '40310', "Invalid 'to' address"),
@@ -101,7 +158,14 @@ export async function startFakeTelnyx(): Promise<FakeJsonCarrier> {
     isAllowed: ({ authorization }) => authorization === `Bearer ${apiKey}`,
   };
   const bytes = publicKey.export({ type: 'spki', format: 'der' }).subarray(12);
-  return start(dialect, '/v2', { publicKey: bytes.toString('base64') }, { apiKey });
+  const settings = { publicKey: bytes.toString('base64'), connectionId: '1494404757140276705' };
+  return {
+    ...(await start(dialect, '/v2', settings, { apiKey })),
+    telnyxCalls,
+    refuseCommands(count) {
+      refusals = count;
+    },
+  };
 }
 
 export async function startFakeVonage(): Promise<FakeJsonCarrier> {
@@ -235,6 +299,9 @@ async function start(
       if (path.startsWith('/v1/calls') && dialect.path === '/v1/messages') {
         return say(answerOfCalls(calls, method, path, text));
       }
+      const other = dialect.other?.({ method, path, text });
+      if (other === 'cut') return request.socket.destroy();
+      if (other) return say(other);
       if (method === 'GET') return say({ status: 200, body: { data: [] } });
       const body = JSON.parse(text) as Record<string, string>;
       const to = `+${body.to?.replace('+', '')}`;

@@ -27,6 +27,8 @@ export type FakeAnswer =
   | { status: number; body: unknown; headers?: Record<string, string>; taken?: boolean }
   /** The message is taken, and the connection dropped before the answer. */
   | 'lost'
+  /** It is taken, and the answer does not come. */
+  | 'held'
   /** A callback is sent and answered before the create is. */
   | 'callback first';
 
@@ -140,6 +142,7 @@ export async function startFakeTwilio(options: FakeTwilioOptions = {}): Promise<
     if (planning === 'callback first') await tell(one, 'sent');
     if (delivers && !isCall) watch(untilTaken(one));
     if (planning === 'lost') return void incoming.socket.destroy();
+    if (planning === 'held') return;
     send(response, typeof planning === 'object' ? planning : { status: 201, body: shown(one) });
   }
 

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { LIMITS } from '../../src/domain/limits';
-import { BUNDLE_FILE, bundledModules, forbiddenModules } from '../../workers/bundle';
+import { BUNDLE_FILE, bundledModules, forbiddenModules, TRACED_BUNDLE_FILE } from '../../workers/bundle';
 import { LANES_PER_SHARD } from '../../workflows/constants';
 
 describe('the workflow bundle', () => {
@@ -11,6 +11,13 @@ describe('the workflow bundle', () => {
     expect(modules).toEqual(expect.arrayContaining(['workflows/voice-call.ts', 'src/domain/call-policy.ts']));
     expect(modules).not.toContain('src/domain/limits.ts');
     expect(forbiddenModules(modules)).toEqual([]);
+  });
+
+  test('traces nothing, and has a twin that does', () => {
+    const tracing = (file: string) =>
+      bundledModules(readFileSync(file, 'utf8')).filter((module) => module.includes('opentelemetry'));
+    expect(tracing(BUNDLE_FILE)).toEqual([]);
+    expect(tracing(TRACED_BUNDLE_FILE).length).toBeGreaterThan(3);
   });
 
   test('is refused with the limits, the campaigns or a library in it', () => {

@@ -1,4 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
+import { THEME_KEY } from '../shell/theme';
 import { actAs, call } from './client';
 import { ApiProblem } from './problem';
 import type {
@@ -40,4 +41,11 @@ export async function signOut(): Promise<void> {
   await call<LogOutData, LogOutResponse>('DELETE', '/api/session');
   mayHaveSession = false;
   actAs(undefined);
+  forgetDrafts();
+}
+
+/** Drafts may hold recipients, and the next person at this browser may be another. How the console looks stays. */
+function forgetDrafts(): void {
+  sessionStorage.clear();
+  for (const key of Object.keys(localStorage)) if (key !== THEME_KEY) localStorage.removeItem(key);
 }

@@ -36,7 +36,7 @@ export type AccessToken = {
     /**
      * What this service does beyond the specification.
      */
-    capabilities: Array<'bulk' | 'events' | 'holds' | 'idempotent' | 'stories'>;
+    capabilities: Array<'bulk' | 'checks' | 'events' | 'holds' | 'idempotent' | 'stories'>;
 };
 
 export type Account = {
@@ -56,6 +56,10 @@ export type Account = {
      */
     workspaces: Array<string>;
     ratePerSecond?: number;
+    /**
+     * Calls at once, in all processes together; for `twilio`, `telnyx` and `vonage`.
+     */
+    maxConcurrentCalls?: number;
     disabled: boolean;
     source: 'api' | 'environment';
     /**
@@ -944,7 +948,7 @@ export type Explanation = {
 /**
  * Explained in docs/errors.md, Fields. New ones may come; none changes its meaning.
  */
-export type FieldCode = 'required' | 'unknown_field' | 'invalid_type' | 'invalid_value' | 'invalid_format' | 'invalid_union' | 'invalid_key' | 'invalid_element' | 'not_multiple_of' | 'too_small' | 'too_big' | 'too_many' | 'too_long' | 'too_large' | 'too_deep' | 'empty' | 'line_break' | 'control_character' | 'repeated' | 'not_applicable' | 'not_found' | 'conflict' | 'immutable' | 'not_ready' | 'not_an_object' | 'not_a_string' | 'invalid_email' | 'invalid_phone' | 'invalid_locale' | 'no_address' | 'wrong_code' | 'too_common' | 'invalid_address' | 'invalid_sender' | 'sender_not_allowed' | 'invalid_param_name' | 'invalid_time' | 'invalid_date' | 'invalid_timezone' | 'too_far_ahead' | 'before_start' | 'invalid_cron' | 'never_due' | 'never_open' | 'empty_window' | 'unknown_country' | 'invalid_cursor' | 'expired' | 'too_much' | 'too_few_channels' | 'not_listed' | 'missing_params' | 'start_in_past' | 'local_start_in_past' | 'night' | 'policy_quiet_hours' | 'frequency_cap' | 'approval_required' | 'many_skipped' | 'no_recipients' | 'several_segments' | 'opt_out_text' | 'unknown_place' | 'not_csv' | 'no_address_column' | 'missing_column' | 'duplicate_column' | 'invalid_column' | 'invalid_url' | 'private_target' | 'unknown_event' | 'not_a_placeholder' | 'placeholder_too_long' | 'too_many_placeholders' | 'placeholder_in_expression' | 'not_a_layout' | 'not_renderable' | 'unknown_block' | 'unknown_block_type' | 'used_twice' | 'unused_block' | 'cycle' | 'too_many_blocks' | 'url_scheme' | 'relative_url' | 'link_without_scheme' | 'insecure_image' | 'unknown_key' | 'missing' | 'long_subject' | 'not_gsm7' | 'wrong_root' | 'invalid_xml' | 'processing_instruction' | 'placeholder_in_comment' | 'placeholder_in_cdata' | 'doctype_forbidden' | 'unknown_entity' | 'invalid_characters' | 'invalid_name' | 'invalid_number' | 'invalid_text' | 'unexpected_text' | 'unknown_verb' | 'unsupported_verb' | 'unknown_attribute' | 'unknown_speech_mark' | 'misplaced_verb' | 'missing_value' | 'empty_text' | 'too_many_verbs' | 'unreachable_verb' | 'duplicate_id' | 'too_many_nodes' | 'too_many_edges' | 'no_start' | 'several_starts' | 'unknown_node' | 'unknown_node_type' | 'unreachable_node' | 'ambiguous_edges' | 'end_with_edges' | 'implicit_end' | 'loop_without_gather' | 'other_document' | 'no_voice' | 'body_differs' | 'more_findings';
+export type FieldCode = 'required' | 'unknown_field' | 'invalid_type' | 'invalid_value' | 'invalid_format' | 'invalid_union' | 'invalid_key' | 'invalid_element' | 'not_multiple_of' | 'too_small' | 'too_big' | 'too_many' | 'too_long' | 'too_large' | 'too_deep' | 'empty' | 'line_break' | 'control_character' | 'repeated' | 'not_applicable' | 'not_found' | 'conflict' | 'immutable' | 'not_ready' | 'not_an_object' | 'not_a_string' | 'invalid_email' | 'invalid_phone' | 'invalid_locale' | 'no_address' | 'wrong_code' | 'too_common' | 'invalid_address' | 'invalid_sender' | 'sender_not_allowed' | 'invalid_param_name' | 'invalid_time' | 'invalid_date' | 'invalid_timezone' | 'too_far_ahead' | 'before_start' | 'invalid_cron' | 'never_due' | 'never_open' | 'empty_window' | 'unknown_country' | 'invalid_cursor' | 'expired' | 'too_much' | 'too_few_channels' | 'not_listed' | 'missing_params' | 'start_in_past' | 'local_start_in_past' | 'night' | 'policy_quiet_hours' | 'frequency_cap' | 'approval_required' | 'many_skipped' | 'no_recipients' | 'several_segments' | 'opt_out_text' | 'unknown_place' | 'not_csv' | 'no_address_column' | 'missing_column' | 'duplicate_column' | 'invalid_column' | 'invalid_url' | 'private_target' | 'unknown_event' | 'not_possible' | 'not_a_placeholder' | 'placeholder_too_long' | 'too_many_placeholders' | 'placeholder_in_expression' | 'not_a_layout' | 'not_renderable' | 'unknown_block' | 'unknown_block_type' | 'used_twice' | 'unused_block' | 'cycle' | 'too_many_blocks' | 'url_scheme' | 'relative_url' | 'link_without_scheme' | 'insecure_image' | 'unknown_key' | 'missing' | 'long_subject' | 'not_gsm7' | 'wrong_root' | 'invalid_xml' | 'processing_instruction' | 'placeholder_in_comment' | 'placeholder_in_cdata' | 'doctype_forbidden' | 'unknown_entity' | 'invalid_characters' | 'invalid_name' | 'invalid_number' | 'invalid_text' | 'unexpected_text' | 'unknown_verb' | 'unsupported_verb' | 'unknown_attribute' | 'unknown_speech_mark' | 'misplaced_verb' | 'missing_value' | 'empty_text' | 'too_many_verbs' | 'unreachable_verb' | 'duplicate_id' | 'too_many_nodes' | 'too_many_edges' | 'no_start' | 'several_starts' | 'unknown_node' | 'unknown_node_type' | 'unreachable_node' | 'ambiguous_edges' | 'end_with_edges' | 'implicit_end' | 'loop_without_gather' | 'other_document' | 'no_voice' | 'body_differs' | 'more_findings';
 
 export type FieldError = {
     /**
@@ -1709,6 +1713,15 @@ export type SenderLimit = {
     burst: number | null;
     concurrentCalls: number | null;
     updatedAt: string;
+};
+
+export type SendingFinding = {
+    about: 'account' | 'sender' | 'template';
+    /**
+     * `error`: no account that the messages may leave by can send them so.
+     */
+    severity: 'error' | 'warning';
+    message: string;
 };
 
 export type SessionUser = {
@@ -4662,6 +4675,7 @@ export type CreateAccountData = {
         ] | Array<string>;
         ratePerSecond?: number | null;
         disabled?: boolean;
+        maxConcurrentCalls?: number | null;
         channels?: Array<'sms' | 'voice'>;
         settings: {
             accountSid: string;
@@ -4681,6 +4695,7 @@ export type CreateAccountData = {
         ] | Array<string>;
         ratePerSecond?: number | null;
         disabled?: boolean;
+        maxConcurrentCalls?: number | null;
         channels?: Array<'sms' | 'voice'>;
         settings: {
             publicKey: string;
@@ -4699,6 +4714,7 @@ export type CreateAccountData = {
         ] | Array<string>;
         ratePerSecond?: number | null;
         disabled?: boolean;
+        maxConcurrentCalls?: number | null;
         channels?: Array<'sms' | 'voice'>;
         settings: {
             applicationId: string;
@@ -4942,6 +4958,7 @@ export type ChangeAccountData = {
             '*'
         ] | Array<string>;
         ratePerSecond?: number | null;
+        maxConcurrentCalls?: number | null;
         disabled?: boolean;
         channels?: Array<'email' | 'sms' | 'voice'>;
         settings?: {
@@ -6505,6 +6522,76 @@ export type ReadOutboxResponses = {
 };
 
 export type ReadOutboxResponse = ReadOutboxResponses[keyof ReadOutboxResponses];
+
+export type CheckSendingData = {
+    body?: never;
+    path?: never;
+    query: {
+        channel: 'email' | 'sms' | 'voice';
+        from: string;
+        'template-id': string;
+        version?: number;
+        class?: 'marketing' | 'transactional';
+    };
+    url: '/send-msg/check';
+};
+
+export type CheckSendingErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'forbidden' | 'scope_missing';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type CheckSendingError = CheckSendingErrors[keyof CheckSendingErrors];
+
+export type CheckSendingResponses = {
+    /**
+     * What carriers cannot do.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: {
+            findings: Array<SendingFinding>;
+        };
+    };
+};
+
+export type CheckSendingResponse = CheckSendingResponses[keyof CheckSendingResponses];
 
 export type SendMessagesData = {
     body: {
@@ -13905,7 +13992,7 @@ export type ReadErrorsResponses = {
      */
     200: {
         errors: Array<{
-            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'insecure_links' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'scope_missing' | 'totp_required' | 'enrolment_required' | 'wrong_password' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'totp_enabled' | 'totp_not_begun' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'sender_taken' | 'webhook_disabled' | 'outbox_full' | 'too_many_requests' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
+            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'not_possible' | 'insecure_links' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'scope_missing' | 'totp_required' | 'enrolment_required' | 'wrong_password' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'totp_enabled' | 'totp_not_begun' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'sender_taken' | 'webhook_disabled' | 'outbox_full' | 'too_many_requests' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
             title: string;
             status: number;
             retry: 'permanent' | 'transient' | 'throttled' | 'account' | 'unknown';

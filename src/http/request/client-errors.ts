@@ -25,6 +25,8 @@ function answerTo(code: string | undefined): string {
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'content-type: application/problem+json; charset=utf-8',
+    'x-content-type-options: nosniff',
+    'cache-control: no-store',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
     'connection: close',

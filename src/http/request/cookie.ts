@@ -11,16 +11,21 @@ const HOST_NAME = `__Host-${NAME}`;
 export const sessionTokenOf = (cookieHeader: string | undefined): string | undefined =>
   cookieValue(cookieHeader, HOST_NAME) ?? cookieValue(cookieHeader, NAME);
 
-/** What a log-in at an OpenID provider needs when the browser comes back: sent to that path only. */
+/**
+ * What a log-in at an OpenID provider needs when the browser comes back: sent to that path only. Over https its name has
+ * a prefix, with which no page without https can set it.
+ */
 const CHECKS = 'oidc_checks';
+const SECURE_CHECKS = `__Secure-${CHECKS}`;
 
 export const checksOf = (cookieHeader: string | undefined): string | undefined =>
-  cookieValue(cookieHeader, CHECKS);
+  cookieValue(cookieHeader, SECURE_CHECKS) ?? cookieValue(cookieHeader, CHECKS);
 
 /** `Lax`, because the browser comes back from another site. */
 export function checksCookie(value: string, { secure }: { secure: boolean }): string {
   const maxAge = value === '' ? 0 : LIMITS.oidcLogInSeconds;
-  return `${CHECKS}=${value}; Path=/api/session/oidc; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+  const attributes = `Path=/api/session/oidc; Max-Age=${maxAge}; HttpOnly; SameSite=Lax`;
+  return secure ? `${SECURE_CHECKS}=${value}; ${attributes}; Secure` : `${CHECKS}=${value}; ${attributes}`;
 }
 
 function cookieValue(cookieHeader: string | undefined, name: string): string | undefined {

@@ -44,8 +44,8 @@ export interface IdentityDeps {
   audit?: Pick<AuditLog, 'appendIn' | 'recordRepeated'>;
   /** For secrets of one-time codes. Tests do without one, whose secrets need not outlive the process. */
   sealing?: Sealing;
-  /** One-time codes are demanded of administrators and owners. */
-  requireTotp?: boolean;
+  /** Of which users one-time codes are demanded; `admin` includes owners. */
+  requireTotp?: 'none' | 'admin' | 'all';
 }
 
 const NO_SEALING: Sealing = createSealing([randomBytes(32)]);
@@ -61,13 +61,14 @@ export function createIdentity({
   passwordCost = PASSWORD_COST,
   audit = NOT_AUDITED,
   sealing = NO_SEALING,
-  requireTotp = false,
+  requireTotp = 'none',
 }: IdentityDeps): Identity {
   const attempts = createAttemptLimit(db, now);
   const tokens = createAccessTokens({ db, now, attempts, audit });
   const onChanged = () => sessions.forgetSessions();
   const secondFactor = createSecondFactor({ db, now, sealing, onChanged });
-  const requiresTotp = (role: Role) => requireTotp && (role === 'owner' || role === 'admin');
+  const requiresTotp = (role: Role) =>
+    requireTotp === 'all' || (requireTotp === 'admin' && (role === 'owner' || role === 'admin'));
   const sessions = createSessions({ db, now, passwordCost, attempts, secondFactor, audit, requiresTotp });
   const apiKeys = createApiKeys(db, now);
   return {

@@ -162,10 +162,17 @@ function changed(row: Row, secrets: Record<string, unknown>, change: AccountChan
     channels: change.channels ?? row.channels,
     workspaces: change.workspaces ?? row.workspaces,
     ratePerSecond: change.ratePerSecond === undefined ? row.rate_per_second : change.ratePerSecond,
+    ...callsMaxOf(row, change),
     disabled: change.disabled ?? row.disabled,
     settings: merged(row.settings, change.settings),
     secrets: merged(secrets, change.secrets),
   };
+}
+
+/** Left out where there is none, because most kinds have no such member. */
+function callsMaxOf({ max_concurrent_calls: before }: Row, { maxConcurrentCalls: after }: AccountChange) {
+  const callsMax = after === undefined ? before : after;
+  return callsMax === null ? {} : { maxConcurrentCalls: callsMax };
 }
 
 function columnsOf(sealing: Sealing, id: string, input: AccountInput) {
@@ -176,6 +183,7 @@ function columnsOf(sealing: Sealing, id: string, input: AccountInput) {
     ...sealAccountSecrets(sealing, id, input.secrets),
     workspaces: input.workspaces,
     rate_per_second: input.ratePerSecond ?? null,
+    max_concurrent_calls: ('maxConcurrentCalls' in input ? input.maxConcurrentCalls : null) ?? null,
     disabled: input.disabled,
   };
 }
@@ -204,6 +212,7 @@ export function toAccount(row: Row): Account {
     secretNames: row.secret_names,
     workspaces: row.workspaces,
     ratePerSecond: row.rate_per_second ?? undefined,
+    ...(row.max_concurrent_calls === null ? {} : { maxConcurrentCalls: row.max_concurrent_calls }),
     disabled: row.disabled,
     source: 'api',
   };

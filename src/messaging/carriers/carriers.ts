@@ -2,9 +2,10 @@ import { type Kysely, sql } from 'kysely';
 import { type Account, defaultAccountId } from '../../domain/account';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
-import { chooseAccount, type Route, type Routed } from '../../domain/route';
+import { chooseAccount, type Reach, type Route, type Routed, reachOf } from '../../domain/route';
 import type { Log } from '../../log';
 import type { Provider } from '../../providers/provider';
+import type { Inability, Wish } from '../../providers/vendor/vendor';
 import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../tables';
 import { openAccountSecrets } from './account-secrets';
@@ -23,6 +24,8 @@ export interface Carriers {
   preferredWayOf(message: Routed): string;
   /** The same as `wayOf`, and `undefined` for the channel's default. */
   flowWayOf(message: Routed): string | undefined;
+  /** By which accounts messages to any recipient may leave. Memory only. */
+  reachOf(message: Pick<Routed, 'workspaceId' | 'channel' | 'from' | 'class'>): Reached[];
   /** Why an account of the table has no way here; `undefined` for one that has, or is disabled. */
   faultOf(accountId: string): string | undefined;
   /** The carrier refuses the sender at this account: no message of it goes there until an owner reopens it. */
@@ -35,6 +38,8 @@ export interface Carriers {
   start(): Promise<void>;
   stop(): void;
 }
+
+export type Reached = Pick<Reach, 'toPrefix'> & Record<'usual' | 'spare', Account[]>;
 
 /** One account on one channel, as the outbox has it. */
 export interface Way {
@@ -58,6 +63,8 @@ export interface CarriersDeps {
   environment: readonly Account[];
   /** A provider for each channel of the account. */
   open(account: Account, secrets: Record<string, unknown>): Promise<Provider[]>;
+  /** What the account's carrier cannot do of such a message. Without it, carriers can do everything. */
+  unable?(account: Account, wish: Wish): Inability[];
 }
 
 interface Opened {
@@ -196,6 +203,12 @@ export function createCarriers({
       const way = wayOf(message);
       return way === DEFAULT_WAYS[message.channel] ? undefined : way;
     },
+    reachOf: (message) =>
+      reachOf(routes, message, (id) => accounts.get(id)).map(({ toPrefix, usual, spare }) => ({
+        toPrefix,
+        usual: usual.flatMap((id) => accounts.get(id) ?? []),
+        spare: spare.flatMap((id) => accounts.get(id) ?? []),
+      })),
     faultOf: (id) => opened.get(id)?.fault,
     closeSender(refusal) {
       if (!closed.add(refusal)) return;

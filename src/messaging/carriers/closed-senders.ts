@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import { routeSender } from '../../domain/route';
@@ -93,6 +93,7 @@ export async function closeSender(db: Kysely<MessagingTables>, refusal: SenderRe
   const { accountId, handedOverAt } = refusal;
   const { channel, sender, code, message } = closedSenderOf(refusal);
   await db.transaction().execute(async (tx) => {
+    await makeRoom(tx, { accountId, channel, sender });
     const { numAffectedRows = 0n } = await sql`
       insert into account_senders as a (account_id, channel, sender, code, message)
       select ${accountId}, ${channel}, ${sender}, ${code}, ${message}
@@ -104,6 +105,25 @@ export async function closeSender(db: Kysely<MessagingTables>, refusal: SenderRe
     // A sender that was closed already is nothing new to any process.
     if (numAffectedRows > 0n) await raiseRevision(tx);
   });
+}
+
+/**
+ * Where no sender is registered, a workspace may make up as many as it likes, and each that the carrier refuses is a row. At
+ * the account's bound the row that was least needed gives way: one that was reopened, else the oldest. A sender that is opened so is
+ * refused once more, and closed again.
+ */
+async function makeRoom(
+  tx: Transaction<MessagingTables>,
+  { accountId, channel, sender }: { accountId: string; channel: Channel; sender: string },
+): Promise<void> {
+  await sql`
+    delete from account_senders where ctid = any(array(
+      select ctid from account_senders where account_id = ${accountId}
+      order by reopened_at is null, coalesce(reopened_at, closed_at)
+      limit (select greatest(0, count(*) - ${LIMITS.closedSendersOfAccount - 1}::int)
+        from account_senders where account_id = ${accountId})))
+      and not exists (select from account_senders
+        where account_id = ${accountId} and channel = ${channel} and sender = ${sender})`.execute(tx);
 }
 
 export async function closedSendersOf(

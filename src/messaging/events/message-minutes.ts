@@ -65,3 +65,51 @@ export async function readLastHour(
     }),
   ) as Record<Channel, Became>;
 }
+
+/** Workspaces by the messages that they sent within an hour: the least of each size. */
+const SIZES = { idle: 0, small: 1, medium: 1_000, large: 100_000 } as const;
+
+export interface SizeOfWorkspaces {
+  size: keyof typeof SIZES;
+  workspaces: number;
+  messages: { sent: number; delivered: number; failed: number };
+  oldestSeconds: number;
+}
+
+/**
+ * What workspaces of each size sent within the last hour, and how long their oldest due message has waited. It shows whether
+ * large ones hold up small ones, without naming any.
+ */
+export async function workspaceSizes(db: Kysely<MessagingTables>): Promise<SizeOfWorkspaces[]> {
+  const now = Date.now();
+  const { rows } = await sql<{ sent: number; delivered: number; failed: number; oldest: Date | null }>`
+    with lately as (
+      select workspace_id, sum(sent)::int as sent, sum(delivered)::int as delivered, sum(failed)::int as failed
+      from message_minutes where minute >= ${new Date(now - 3_600_000).toISOString()}::timestamptz group by workspace_id
+    ), due as (
+      select m.workspace_id, min(m.due_at) as oldest from dispatch_lanes l join messages m on m.lane = l.id
+      where m.due_at <= ${new Date(now).toISOString()}::timestamptz group by m.workspace_id
+    )
+    select coalesce(t.sent, 0) as sent, coalesce(t.delivered, 0) as delivered, coalesce(t.failed, 0) as failed, d.oldest
+    from workspaces w left join lately t on t.workspace_id = w.id left join due d on d.workspace_id = w.id`.execute(
+    db,
+  );
+  const names = Object.keys(SIZES) as SizeOfWorkspaces['size'][];
+  const found = new Map(
+    names.map((size) => [
+      size,
+      { size, workspaces: 0, messages: { sent: 0, delivered: 0, failed: 0 }, oldestSeconds: 0 },
+    ]),
+  );
+  for (const { oldest, ...counts } of rows) {
+    const one = found.get(names.findLast((size) => counts.sent >= SIZES[size]) ?? 'idle');
+    if (!one) continue;
+    one.workspaces += 1;
+    one.messages.sent += counts.sent;
+    one.messages.delivered += counts.delivered;
+    one.messages.failed += counts.failed;
+    const waited = oldest ? Math.max(0, (now - oldest.getTime()) / 1_000) : 0;
+    one.oldestSeconds = Math.max(one.oldestSeconds, waited);
+  }
+  return [...found.values()];
+}

@@ -7,7 +7,7 @@ import type { Log } from '../../log';
 import type { HandOverResult } from '../../providers/provider';
 import type { Way } from '../carriers/carriers';
 import type { SenderRefusal } from '../carriers/closed-senders';
-import { type DeliveryObserver, tellMoves } from '../observer';
+import { type DeliveryObserver, type MessageTraces, tellMoves } from '../observer';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { MessagingTables } from '../tables';
 import type { TemplateVersions } from '../templates/template-versions';
@@ -61,6 +61,7 @@ interface Deps {
   limits: SenderLimits;
   outbox: OutboxCount;
   observer?: DeliveryObserver | undefined;
+  traces?: MessageTraces | undefined;
   foreground?: Foreground | undefined;
   log: Log;
   events: OutboxEvents;
@@ -70,6 +71,7 @@ interface Deps {
 const ownPace = ({ kind }: Way['account'], channel: Channel): number | undefined => {
   if (channel !== 'voice') return undefined;
   if (kind === 'vonage') return LIMITS.vonageCallsPerSecond;
+  if (kind === 'telnyx') return LIMITS.telnyxCallsPerSecond;
   return kind === 'twilio' ? LIMITS.vendorCallsPerSecond : undefined;
 };
 
@@ -248,6 +250,7 @@ export class Dispatcher {
     const limiter = createProviderLimiter(channel, carrier, log, observer, {
       id: account.id,
       ratePerSecond: account.ratePerSecond ?? ownPace(account, channel),
+      traces: this.deps.traces,
       probeMaxMs: account.source === 'api' ? LIMITS.accountProbeMs : undefined,
       sharesChannel: () => this.ways.isOneOfSeveral(channel),
     });

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import type { Foreground } from '../../foreground';
 import type { Log } from '../../log';
 import type { Receipt, ReceiptSink } from '../../providers/provider';
 import { type DeliveryObserver, tellMoves } from '../observer';
@@ -57,6 +58,8 @@ export function createReceipts(deps: {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
   observer?: DeliveryObserver | undefined;
+  /** Requests of this process that receipts let pass. */
+  foreground?: Foreground | undefined;
   log: Log;
   onEvents(workspaceId: string): void;
   /** Whether this process is handing the message over, or has not recorded its result yet. */
@@ -64,7 +67,7 @@ export function createReceipts(deps: {
   /** These calls are over, however they ended. */
   onCallsEnded(workspaceId: string, messageIds: readonly string[]): Promise<void>;
 }): Receipts {
-  const { db, log, isUnderWay, onEvents, onCallsEnded, observer } = deps;
+  const { db, log, isUnderWay, onEvents, onCallsEnded, observer, foreground } = deps;
   const targets = createReceiptTargets(db);
   let calls: Call[] = [];
   let waiting = 0;
@@ -76,6 +79,7 @@ export function createReceipts(deps: {
     while (calls.length > 0) {
       const waitMs = waiting < GROUP_MAX ? storedAtMs + LIMITS.receiptLingerMs - Date.now() : 0;
       if (waitMs > 0) await delay(waitMs);
+      await foreground?.pass();
       const group = takeGroup();
       try {
         const receipts = group.flatMap((call) => call.receipts);

@@ -1,10 +1,10 @@
 import type { AddressInfo, Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { SMTPServer, type SMTPServerSession } from 'smtp-server';
+import { type Certificate, type CertificateFiles, openCertificate } from '../../certificate';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { Receipt, ReceiptSink } from '../provider';
-import { type Certificate, type CertificateFiles, openCertificate } from './certificate';
 import { readReport } from './mail-report';
 import type { ReturnPath } from './return-path';
 
@@ -47,7 +47,7 @@ type Purpose = { kind: 'bounce'; messageId: string } | { kind: 'complaint' } | {
 /** Rejects with UnusableCertificate, or because it cannot listen there. */
 export async function openSmtpInbound(options: SmtpInboundOptions): Promise<SmtpInbound> {
   const { returnPath, sink, unsubscribe, tls, log } = options;
-  const certificate = tls && (await openCertificate(tls, log));
+  const certificate = tls && (await openCertificate(tls, 'inbound mail', log));
   const working = new Set<Promise<void>>();
   let closing = false;
 

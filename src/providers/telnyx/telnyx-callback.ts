@@ -5,18 +5,22 @@ import { errorClass } from '../vendor/error-class';
 import { provenMessage } from '../vendor/message-address';
 import { type Callback, type CallbackAccount, type CallbackReading, header } from '../vendor/vendor';
 import { objectIn, wordIn } from '../vendor/vendor-answer';
+import { isCallEvent, readCallEvent } from './telnyx-call';
+import { objectAt } from './telnyx-client';
 
-/** What Telnyx calls us with: the status of messages, and what subscribers write. */
+/** What Telnyx calls us with: the status of messages, what subscribers write, and what happens in calls. */
 export function readTelnyxCallback(callback: Callback, account: CallbackAccount): CallbackReading {
   if (!isSigned(callback, account.settings.publicKey ?? '')) return { kind: 'refused' };
   const event = objectAt(objectIn(callback.body.toString('utf8'))?.data);
   const payload = objectAt(event.payload);
   const at = wordIn(event.occurred_at, 40);
   const read = { kind: 'read' as const, receipts: [], inbound: [], calls: [], reply: TAKEN };
+  const named = provenMessage(callback, account, 'apiKey');
+  if (isCallEvent(event)) return { ...read, ...readCallEvent(event, named) };
   switch (event.event_type) {
     case 'message.sent':
     case 'message.finalized': {
-      const receipt = receiptOf(payload, provenMessage(callback, account, 'apiKey'), at);
+      const receipt = receiptOf(payload, named, at);
       return receipt ? { ...read, receipts: [receipt] } : read;
     }
     case 'message.received': {
@@ -108,6 +112,4 @@ const HANDLED: Readonly<Record<string, InboundSms['handledAs']>> = {
   INFO: 'help',
 };
 
-const objectAt = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 const listAt = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

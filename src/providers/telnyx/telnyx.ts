@@ -2,19 +2,20 @@ import { LIMITS } from '../../domain/limits';
 import { measureSms } from '../../domain/sms-encoding';
 import type { HttpAnswer } from '../http-answer';
 import type { HandOver, HandOverResult, Provider } from '../provider';
-import { type JsonClient, openJsonClient } from '../vendor/json-client';
+import { isName } from '../vendor/inabilities';
 import { provenAddress } from '../vendor/message-address';
-import type { Vendor, VendorAccount, VendorOptions } from '../vendor/vendor';
-import { objectIn, resultOfAnswer, type VendorWord, wordIn } from '../vendor/vendor-answer';
+import type { Inability, Vendor, VendorAccount, VendorOptions, Wish } from '../vendor/vendor';
+import { objectIn, resultOfAnswer } from '../vendor/vendor-answer';
 import { readTelnyxCallback } from './telnyx-callback';
-
-const TELNYX_URL = 'https://api.telnyx.com/v2';
+import { firstError, openTelnyxClient, readTelnyx } from './telnyx-client';
+import { openTelnyxVoice, TELNYX_COMMANDS } from './telnyx-voice';
 
 export const TELNYX: Vendor = {
   kind: 'telnyx',
-  channels: ['sms'],
-  open: openTelnyxSms,
+  channels: ['sms', 'voice'],
+  open: (options) => (options.channel === 'voice' ? openTelnyxVoice(options) : openTelnyxSms(options)),
   check,
+  unable: unableAtTelnyx,
   warnings: ({ settings }) =>
     settings.messagingProfileId
       ? []
@@ -22,14 +23,31 @@ export const TELNYX: Vendor = {
           'Without a messaging profile, SMS leave only from numbers that are assigned to one, and not from names',
         ],
   readCallback: readTelnyxCallback,
+  commands: TELNYX_COMMANDS,
 };
+
+function unableAtTelnyx({ channel, from }: Wish, settings: VendorAccount['settings']): Inability[] {
+  if (channel === 'voice') {
+    return settings.connectionId
+      ? []
+      : [{ about: 'account', message: 'Calls need the setting connectionId of the account' }];
+  }
+  return settings.messagingProfileId || !isName(from)
+    ? []
+    : [
+        {
+          about: 'sender',
+          message: 'A name as the sender needs the setting messagingProfileId of the account',
+        },
+      ];
+}
 
 /**
  * SMS by Telnyx's Messages API, one request each. Telnyx does not know a message that it is given again, and offers no list to
  * look one up in: a lost answer is resolved by the callback, whose address names our message.
  */
 function openTelnyxSms({ account, addresses, answerTimeoutMs }: VendorOptions): Provider {
-  const client = clientOf(account, answerTimeoutMs);
+  const client = openTelnyxClient(account, answerTimeoutMs);
 
   async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
     const { to, from, text = '' } = message;
@@ -64,38 +82,6 @@ function openTelnyxSms({ account, addresses, answerTimeoutMs }: VendorOptions): 
   };
 }
 
-const clientOf = ({ settings, secrets }: VendorAccount, answerMs: number | undefined): JsonClient =>
-  openJsonClient({
-    base: settings.url ?? TELNYX_URL,
-    authorization: () => `Bearer ${secrets.apiKey}`,
-    answerMs,
-  });
-
-function readTelnyx({ status, text }: HttpAnswer): VendorWord {
-  const body = objectIn(text);
-  if (!body) return { kind: 'not_the_vendor' };
-  if (status < 300) {
-    const data = objectAt(body.data);
-    const providerId = wordIn(data.id);
-    if (providerId === undefined) return { kind: 'not_the_vendor' };
-    const segments = Number(data.parts);
-    return { kind: 'taken', providerId, data: segments > 0 ? { segments } : undefined };
-  }
-  const error = firstError(body);
-  if (!error) return { kind: 'not_the_vendor' };
-  return {
-    kind: 'refused',
-    code: wordIn(error.code, 40),
-    message: wordIn(error.detail) ?? wordIn(error.title),
-  };
-}
-
-const firstError = (body: Record<string, unknown>): Record<string, unknown> | undefined =>
-  Array.isArray(body.errors) && body.errors.length > 0 ? objectAt(body.errors[0]) : undefined;
-
-const objectAt = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-
 /** 40300 is said of other things too, so that its words decide. */
 function isOptOut({ status, text }: HttpAnswer): boolean {
   if (status < 400) return false;
@@ -111,7 +97,7 @@ const OPTED_OUT: HandOverResult = {
 
 /** Lists what costs nothing, and tells whether the key is known. */
 async function check(account: VendorAccount): Promise<{ ok: boolean; detail: string }> {
-  const client = clientOf(account, LIMITS.accountCheckMs);
+  const client = openTelnyxClient(account, LIMITS.accountCheckMs);
   try {
     const answer = await client.get('/messaging_profiles?page[size]=1');
     if (!('status' in answer)) return { ok: false, detail: answer.code };

@@ -1,6 +1,8 @@
 import { LIMITS } from '../../domain/limits';
 import { CALL_DEFAULTS } from '../../domain/voice/call-options';
-import type { HandOver, HandOverResult, Provider } from '../provider';
+import type { HandOver, Provider } from '../provider';
+import { callingAccount } from '../vendor/call-desk';
+import { placeCall } from '../vendor/place-call';
 import type { VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
 import { resultOfAnswer } from '../vendor/vendor-answer';
 import { readTwilioDocument } from './twilio-callback';
@@ -19,21 +21,13 @@ export function openTwilioVoice({ account, addresses, calls, answerTimeoutMs }: 
   if (!calls) throw new Error('Calls at Twilio need a place to be kept');
   const desk = calls;
   const client = openTwilioClient(account, answerTimeoutMs);
-  const caller = { kind: 'twilio' as const, id: account.id, provider: account.provider ?? 'twilio' };
+  const caller = callingAccount('twilio', account);
 
-  async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
-    const begun = await desk.begin(message, caller).catch(() => undefined);
-    if (!begun) return { kind: 'transient', code: 'call_not_kept' };
-    if ('problem' in begun)
-      return { kind: 'rejected', code: begun.problem, message: 'The document makes no call' };
-    const form = formFor(message, addresses.document(begun.path), addresses.callback(message.id));
-    const result = resultOfAnswer('twilio', await client.post('/Calls.json', form, mayBegin), readTwilio);
-    if (result.kind !== 'accepted' && result.kind !== 'unknown') {
-      // Kept by mistake, it is deleted by its age.
-      await desk.drop(message.id).catch(() => undefined);
-    }
-    return result;
-  }
+  const handOne = (message: HandOver, mayBegin: () => boolean) =>
+    placeCall(desk, message, caller, async (path) => {
+      const form = formFor(message, addresses.document(path), addresses.callback(message.id));
+      return resultOfAnswer('twilio', await client.post('/Calls.json', form, mayBegin), readTwilio);
+    });
 
   return {
     name: 'twilio',

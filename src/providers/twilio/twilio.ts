@@ -1,3 +1,4 @@
+import { longerThan } from '../vendor/inabilities';
 import type { Vendor, VendorAccount } from '../vendor/vendor';
 import { objectIn, wordIn } from '../vendor/vendor-answer';
 import { readTwilioCallback } from './twilio-callback';
@@ -5,12 +6,15 @@ import { openTwilioClient, readTwilio } from './twilio-client';
 import { openTwilioSms } from './twilio-sms';
 import { openTwilioVoice, TWILIO_VOICE } from './twilio-voice';
 
+const TEXT_CHARS = 1_600;
+
 /** Twilio, and services that speak its API. */
 export const TWILIO: Vendor = {
   kind: 'twilio',
   channels: ['sms', 'voice'],
   open: (options) => (options.channel === 'voice' ? openTwilioVoice(options) : openTwilioSms(options)),
   check,
+  unable: ({ channel, body }) => (channel === 'sms' ? longerThan(TEXT_CHARS, body) : []),
   warnings: ({ secrets }) =>
     secrets.authToken
       ? []

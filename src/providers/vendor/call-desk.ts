@@ -1,6 +1,7 @@
 import type { VendorKind } from '../../domain/account';
 import type { AnsweredBy } from '../../domain/voice/answer-detection/detection';
 import type { HandOver, Receipt } from '../provider';
+import type { VendorAccount } from './vendor';
 
 /**
  * Where vendors' calls are kept while they last: what is said next is decided there, step by step, and a vendor's adapter
@@ -18,9 +19,16 @@ export interface CallingAccount {
   id: string;
   /** What its messages are stored with. */
   provider: string;
+  /** How many of its calls there may be at once, in all processes together. */
+  callsMax: number | undefined;
 }
 
-export type Begun = { path: string } | { problem: string };
+export const callingAccount = (kind: VendorKind, account: VendorAccount): CallingAccount => ({
+  ...{ kind, id: account.id, provider: account.provider ?? kind, callsMax: account.callsMax },
+});
+
+/** `full`: there are as many calls of the account as there may be. */
+export type Begun = { path: string } | { problem: string } | { full: true };
 
 /** What a carrier tells of a call, in our words. */
 export interface CallFacts {
@@ -32,5 +40,27 @@ export interface CallFacts {
   digits?: string | undefined;
   recording?: { reference: string; durationMs: number } | undefined;
   /** The call is over. */
-  end?: Pick<Receipt, 'type' | 'code' | 'at' | 'data'> | undefined;
+  end?: CallEnding | undefined;
+  /** What has begun or ended, at a carrier that takes commands. */
+  progress?: CallProgress | undefined;
 }
+
+export interface CallEnding extends Pick<Receipt, 'type' | 'code' | 'at' | 'data'> {
+  /** The carrier says the same of a call that was never answered. */
+  onlyIfAnswered?: boolean | undefined;
+}
+
+/** Where a command stood: in which document of the call, and at which place of it. */
+export interface CommandPlace {
+  step: string;
+  index: number;
+}
+
+export type CallProgress =
+  | { ended: 'answered' }
+  | { ended: CommandEnd; place: CommandPlace }
+  /** A key was pressed while the command there was carried out. */
+  | { pressed: string; place: CommandPlace };
+
+/** By which event a command ends; `at_once` without one, and `call` with the call. */
+export type CommandEnd = 'speech' | 'audio' | 'keys' | 'recording' | 'connection' | 'at_once' | 'call';

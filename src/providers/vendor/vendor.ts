@@ -1,8 +1,9 @@
 import type { VendorKind } from '../../domain/account';
 import type { Channel } from '../../domain/channel';
+import type { CallOptions } from '../../domain/voice/call-options';
 import type { Instruction } from '../../domain/voice/call-script';
 import type { InboundSms, Provider, Receipt } from '../provider';
-import type { CallDesk, CallFacts } from './call-desk';
+import type { CallDesk, CallFacts, CommandEnd, CommandPlace } from './call-desk';
 
 /**
  * A carrier with an API of its own. Each kind is one object: it opens the provider of an account on a channel, reads its
@@ -14,12 +15,30 @@ export interface Vendor {
   open(options: VendorOptions): Provider;
   /** Asks the carrier something that changes nothing there. */
   check(account: VendorAccount): Promise<{ ok: boolean; detail: string }>;
+  /** What no account with these settings can do of such a message. */
+  unable(wish: Wish, settings: VendorAccount['settings']): Inability[];
   /** What is missing or wrong in an account that works, for operators. */
   warnings(account: VendorAccount): readonly string[];
   /** Believes a callback only with the carrier's own signature, of any of the secrets. */
   readCallback(callback: Callback, account: CallbackAccount): CallbackReading;
-  /** Calls, for a vendor that makes them. */
+  /** Calls, for a vendor that makes them by documents. */
   voice?: VendorVoice | undefined;
+  /** Calls, for a vendor that makes them by commands. */
+  commands?: VendorCommands | undefined;
+}
+
+/** Messages that are to be sent, before any of them is. */
+export interface Wish {
+  channel: Channel;
+  from: string;
+  /** The text of an SMS or the document of a call, its placeholders empty. */
+  body: string;
+  voice?: CallOptions | undefined;
+}
+
+export interface Inability {
+  about: 'account' | 'sender' | 'template';
+  message: string;
 }
 
 export interface VendorVoice {
@@ -31,10 +50,39 @@ export interface VendorVoice {
   steer(account: VendorAccount, providerId: string, to: { hangUp: true } | { url: string }): Promise<void>;
 }
 
+/** For a carrier that fetches no documents, so that each step is a command in answer to the end of the one before. */
+export interface VendorCommands {
+  readonly kind: VendorKind;
+  /** One after the other: each begins when the one before has ended. */
+  write(instructions: readonly Instruction[]): readonly CallCommands[];
+  /** Repeated with the same place, it is carried out once. */
+  carryOut(
+    account: VendorAccount,
+    call: { providerId: string; messageId: string; callback: string },
+    commands: CallCommands,
+    place: CommandPlace,
+  ): Promise<Obedience>;
+  /** Ends what is being said, asked or recorded, so that something else can begin. */
+  interrupt(account: VendorAccount, providerId: string): Promise<void>;
+  hangUp(account: VendorAccount, providerId: string): Promise<void>;
+}
+
+/** What is asked for at once, and by which event it has ended. */
+export interface CallCommands {
+  requests: readonly { action: string; body: Record<string, unknown> }[];
+  ends: CommandEnd;
+  /** Keys that end it, where the carrier only tells of them, and what ends it then. */
+  stop?: { keys: string; requests: CallCommands['requests'] } | undefined;
+}
+
+/** `refused`: it will never be done in this call. `later`: it may have been lost, and can be repeated. */
+export type Obedience = 'done' | 'over' | 'refused' | 'later';
+
 export interface VendorAccount {
   id: string;
   /** What its messages are stored with. */
   provider?: string | undefined;
+  callsMax?: number | undefined;
   /** As contracts/accounts.ts has made them: texts. */
   settings: Readonly<Record<string, string | undefined>>;
   secrets: Readonly<Record<string, string | undefined>>;

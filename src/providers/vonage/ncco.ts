@@ -1,6 +1,7 @@
 import { KEYS_MAX } from '../../domain/voice/call-gather';
 import type { Instruction } from '../../domain/voice/call-script';
 import type { XmlElement } from '../../domain/voice/xml-tree';
+import { chunksOf } from '../vendor/text-chunks';
 import type { CallbackReply } from '../vendor/vendor';
 
 /** What Vonage takes. */
@@ -29,7 +30,7 @@ function write(instruction: Instruction, next: string, bargeIn: boolean): Action
   switch (instruction.do) {
     case 'speak': {
       const { text, language } = instruction;
-      return chunksOf(text).map((part) => ({
+      return chunksOf(text, TALK_CHARS).map((part) => ({
         ...{ action: 'talk', text: part, ...(language ? { language } : {}), ...stop },
       }));
     }
@@ -92,19 +93,6 @@ const textOf = ({ children }: XmlElement): string =>
 
 /** Numbers have no plus at Vonage; names stay. */
 export const bare = (address: string) => address.replace(/^\+/, '');
-
-/** At spaces, so that no word is cut unless it is longer than all that may be said at once. */
-function chunksOf(text: string): string[] {
-  const chunks: string[] = [];
-  let rest = text;
-  while (rest.length > TALK_CHARS) {
-    const at = rest.lastIndexOf(' ', TALK_CHARS);
-    const end = at > 0 ? at : TALK_CHARS;
-    chunks.push(rest.slice(0, end));
-    rest = rest.slice(end).trimStart();
-  }
-  return rest === '' ? chunks : [...chunks, rest];
-}
 
 const seconds = (ms: number, { min, max }: { min: number; max: number }): number =>
   Math.min(max, Math.max(min, Math.ceil(ms / 1_000)));

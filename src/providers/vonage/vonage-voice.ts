@@ -1,8 +1,10 @@
 import { LIMITS } from '../../domain/limits';
 import { CALL_DEFAULTS } from '../../domain/voice/call-options';
 import type { HandOver, HandOverResult, InDoubt, LookUpResult, Provider } from '../provider';
+import { callingAccount } from '../vendor/call-desk';
 import { provenAddress } from '../vendor/message-address';
-import type { VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
+import { placeCall } from '../vendor/place-call';
+import type { Inability, VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
 import { objectIn, resultOfAnswer, wordIn } from '../vendor/vendor-answer';
 import { bare, writeNcco } from './ncco';
 import { readVonageDocument } from './vonage-call';
@@ -13,7 +15,17 @@ const RING_MAX = 120;
 const LENGTH_MAX = 7_200;
 const BEEP_SECONDS = 45;
 /** Vonage ends an input by # alone, and sends tones on request only. */
-const BEYOND_NCCO = /<Play\b[^>]*\sdigits\s*=|\sfinishOnKey\s*=\s*["'][^#"']/;
+const BEYOND_NCCO: readonly (readonly [RegExp, string])[] = [
+  [/<Play\b[^>]*\sdigits\s*=/, 'Tones (Play with digits) are not possible there'],
+  [/\sfinishOnKey\s*=\s*["'][^#"']/, 'No key but # can end an input there (finishOnKey)'],
+];
+
+/** What of a call document Vonage has no equivalent for. */
+export const unableAtVonage = (document: string): Inability[] =>
+  BEYOND_NCCO.flatMap(([pattern, message]) =>
+    pattern.test(document) ? [{ about: 'template' as const, message }] : [],
+  );
+
 /** Between the carrier's clock and ours. */
 const CLOCKS_DIFFER_MS = 5_000;
 
@@ -25,30 +37,19 @@ export function openVonageVoice({ account, addresses, calls, answerTimeoutMs }: 
   if (!calls) throw new Error('Calls at Vonage need a place to be kept');
   const desk = calls;
   const client = openVonageClient(account, answerTimeoutMs);
-  const caller = { kind: 'vonage' as const, id: account.id, provider: account.provider ?? 'vonage' };
+  const caller = callingAccount('vonage', account);
 
   async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
-    if (BEYOND_NCCO.test(message.xml ?? ''))
-      return {
-        kind: 'rejected',
-        code: 'not_at_vonage',
-        message: 'Tones and other end keys are not possible',
-      };
-    const begun = await desk.begin(message, caller).catch(() => undefined);
-    if (!begun) return { kind: 'transient', code: 'call_not_kept' };
-    if ('problem' in begun)
-      return { kind: 'rejected', code: begun.problem, message: 'The document makes no call' };
-    const callback = addresses.callback(message.id);
-    const body = bodyFor(message, {
-      document: addresses.document(begun.path),
-      callback: provenAddress(callback, message.id, account.secrets.signatureSecret),
+    const [beyond] = unableAtVonage(message.xml ?? '');
+    if (beyond) return { kind: 'rejected', code: 'not_at_vonage', message: beyond.message };
+    return placeCall(desk, message, caller, async (path) => {
+      const callback = addresses.callback(message.id);
+      const body = bodyFor(message, {
+        document: addresses.document(path),
+        callback: provenAddress(callback, message.id, account.secrets.signatureSecret),
+      });
+      return resultOfAnswer('vonage', await client.post('/v1/calls', body, mayBegin), readVonage);
     });
-    const result = resultOfAnswer('vonage', await client.post('/v1/calls', body, mayBegin), readVonage);
-    if (result.kind !== 'accepted' && result.kind !== 'unknown') {
-      // Kept by mistake, it is deleted by its age.
-      await desk.drop(message.id).catch(() => undefined);
-    }
-    return result;
   }
 
   const pathOf = (providerId: string) => `/v1/calls/${encodeURIComponent(providerId)}`;

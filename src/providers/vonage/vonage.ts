@@ -1,14 +1,16 @@
 import { LIMITS } from '../../domain/limits';
 import { measureSms } from '../../domain/sms-encoding';
 import type { HandOver, HandOverResult, Provider } from '../provider';
+import { longerThan } from '../vendor/inabilities';
 import { provenAddress } from '../vendor/message-address';
 import type { Vendor, VendorAccount, VendorOptions } from '../vendor/vendor';
 import { resultOfAnswer } from '../vendor/vendor-answer';
 import { bare } from './ncco';
 import { readVonageCallback } from './vonage-callback';
 import { openVonageClient, readVonage } from './vonage-client';
-import { openVonageVoice, VONAGE_VOICE } from './vonage-voice';
+import { openVonageVoice, unableAtVonage, VONAGE_VOICE } from './vonage-voice';
 
+const TEXT_CHARS = 1_000;
 /** What Vonage takes for `ttl`, in seconds. */
 const TTL = { min: 20, max: 604_800 };
 
@@ -17,6 +19,7 @@ export const VONAGE: Vendor = {
   channels: ['sms', 'voice'],
   open: (options) => (options.channel === 'voice' ? openVonageVoice(options) : openVonageSms(options)),
   check,
+  unable: ({ channel, body }) => (channel === 'voice' ? unableAtVonage(body) : longerThan(TEXT_CHARS, body)),
   warnings: () => [],
   readCallback: readVonageCallback,
   voice: VONAGE_VOICE,

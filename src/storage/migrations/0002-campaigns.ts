@@ -85,9 +85,8 @@ create index durable_sends_followed on durable_sends (workspace_id) where finish
 alter table recipients add column place text;
 
 -- The place of the recipient's channel in the order of a campaign that goes from channel to channel; null
--- when all are sent to at once. The index finds a contact's other channels, and is empty without such campaigns.
+-- when all are sent to at once.
 alter table recipients add column turn smallint;
-create index recipients_by_turn on recipients (run_id, contact_id) where turn is not null;
 
 -- Recurring campaigns: 'held' while their schedule is paused, 'canceled' when it was for good.
 alter table campaigns drop constraint campaigns_stage_check;
@@ -109,4 +108,10 @@ create table campaign_schedules (
   looked_at timestamptz not null default '-infinity'
 );
 create index campaign_schedules_due on campaign_schedules (next_at) where next_at is not null;
+`;
+
+/** Built while the tables are written to (online-indexes.ts). */
+export const INDEXES = `
+-- It finds a contact's other channels, and is empty without campaigns that go from channel to channel.
+create index recipients_by_turn on recipients (run_id, contact_id) where turn is not null;
 `;

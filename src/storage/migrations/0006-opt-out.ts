@@ -28,9 +28,6 @@ create index inbound_messages_owed on inbound_messages (received_at)
 create unique index inbound_messages_by_reply on inbound_messages (reply_id) where reply_id is not null;
 create index inbound_messages_by_person on inbound_messages (reply_to, received_at) where reply_id is not null;
 
--- Who wrote to a subscriber, for those who write back.
-create index messages_by_subscriber on messages (to_address, id) where channel = 'sms';
-
 -- Which workspaces use a sender, kept when the messages are gone: somebody may write STOP years later.
 create table sms_senders (
   -- As compared (suppressions.sender).

@@ -34,8 +34,6 @@ create table skipped_contacts (
 );
 -- Whom an excluded campaign left out because they had opted out.
 create index skipped_contacts_suppressed on skipped_contacts (run_id, channel) where reason = 'suppressed';
--- What was sent to one contact by durable sends; its part in runs has an index already.
-create index durable_sends_by_address on durable_sends (workspace_id, (content ->> 'to'));
 
 -- Which message told a number how to opt out, for each sender.
 create table opt_out_notices (
@@ -47,4 +45,10 @@ create table opt_out_notices (
 );
 -- What the policy adds at the end of a message's text.
 alter table messages add column suffix text;
+`;
+
+/** Built while the tables are written to (online-indexes.ts). */
+export const INDEXES = `
+-- What was sent to one contact by durable sends; its part in runs has an index already.
+create index durable_sends_by_address on durable_sends (workspace_id, (content ->> 'to'));
 `;

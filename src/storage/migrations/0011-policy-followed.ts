@@ -26,6 +26,10 @@ alter table runs add column policy_version int;
 alter table runs add column local_time text;
 -- The version of the policy by which a send was put off; null in one that never was.
 alter table durable_sends add column policy_version int;
+`;
+
+/** Built while the tables are written to (online-indexes.ts). */
+export const INDEXES = `
 create index durable_sends_put_off on durable_sends (workspace_id, id)
   where finished_at is null and policy_version is not null;
 `;

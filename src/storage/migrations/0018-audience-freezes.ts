@@ -26,7 +26,10 @@ create table audience_freezes (
   finished_at timestamptz,
   primary key (run_id, channel)
 ) with (fillfactor = 50);
+`;
 
+/** Built while the tables are written to (online-indexes.ts). */
+export const INDEXES = `
 -- Which address of a run and channel is taken. A hash keeps the index at a quarter of the size of the texts; readers
 -- compare the texts as well.
 create index recipients_by_mailbox on recipients (

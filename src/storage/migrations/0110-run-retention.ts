@@ -8,5 +8,9 @@ alter table runs add column recipients_left boolean;
 alter table runs add column outcomes jsonb;
 create index runs_ended on runs (finished_at) where finished_at is not null and recipients_deleted_at is null;
 create index runs_emptied on runs (recipients_deleted_at) where recipients_left;
+`;
+
+/** Built while the tables are written to (online-indexes.ts). */
+export const INDEXES = `
 create index durable_sends_ended on durable_sends (finished_at) where finished_at is not null;
 `;

@@ -1,5 +1,8 @@
 import type { Account } from '../../../src/domain/account';
-import { closedSendersOf } from '../../../src/messaging/carriers/closed-senders';
+import { LIMITS } from '../../../src/domain/limits';
+import { createLog } from '../../../src/log';
+import { closedSendersOf, closeSender } from '../../../src/messaging/carriers/closed-senders';
+import { keepExpiring } from '../../../src/messaging/expiry';
 import type { HandOver, HandOverResult } from '../../../src/providers/provider';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
@@ -153,5 +156,44 @@ describeWithDatabase('senders that an account refuses', (database) => {
     await until('it is sent by the default', () => sent('waits'), 6_000);
     await owner.accounts.remove(first.id);
     expect(await closedAt(first)).toEqual([]);
+  });
+
+  test('made-up senders of one account take no room from another, and the latest stay closed', async () => {
+    const close = (accountId: string, from: string) =>
+      closeSender(rig.db, { ...{ accountId, channel: 'sms', from }, code: '21606', message: 'Not ours' });
+    await close(second.id, REFUSED);
+    await close(first.id, 'reopened');
+    await owner.accounts.reopen(first.id, {});
+    const bound = LIMITS.closedSendersOfAccount;
+    for (let i = 0; i < bound + 20; i++) await close(first.id, `made-up-${i}`);
+    // Closed already, it makes no other give way.
+    for (let i = 0; i < 5; i++) await close(first.id, `made-up-${bound + 19}`);
+    const senders = ((await closedAt(first)) ?? []).map(({ sender }) => sender);
+    expect(senders).toHaveLength(bound);
+    expect(new Set(senders).has(`made-up-${bound + 19}`)).toBe(true);
+    expect(senders.some((one) => one === 'made-up-19' || one === 'reopened')).toBe(false);
+    expect(senders).toContain('made-up-20');
+    expect(await closedAt(second)).toHaveLength(1);
+    const kept = await rig.db.selectFrom('account_senders').select('sender').execute();
+    expect(kept.some(({ sender }) => sender === 'reopened')).toBe(false);
+  });
+
+  test('one that was reopened is forgotten when no receipt from before can come any more', async () => {
+    await closeSender(rig.db, {
+      ...{ accountId: first.id, channel: 'sms', from: REFUSED, code: '21606', message: 'Not ours' },
+    });
+    await owner.accounts.reopen(first.id, {});
+    const rows = () =>
+      rig.db.selectFrom('account_senders').select('sender').where('account_id', '=', first.id).execute();
+    const log = createLog('silent');
+    const sweepAt = async (days: number) => {
+      const expiry = keepExpiring({ db: rig.db, log, now: () => Date.now() + days * 86_400_000 });
+      await expiry.sweep();
+      expiry.stop();
+    };
+    await sweepAt(LIMITS.reopenedSenderDays - 1);
+    expect(await rows()).toHaveLength(1);
+    await sweepAt(LIMITS.reopenedSenderDays + 1);
+    expect(await rows()).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { connect as connectTls } from 'node:tls';
-import { readCertificate, UnusableCertificate } from '../../../src/providers/smtp/certificate';
+import { readCertificate, UnusableCertificate } from '../../../src/certificate';
 import { createReturnPath } from '../../../src/providers/smtp/return-path';
 import type { SmtpProvider } from '../../../src/providers/smtp/smtp-provider';
 import { type Certificate, makeCertificate } from '../../support/certificate';

@@ -19,6 +19,7 @@ const NO_CALLS: VendorCalls = {
   drop: async () => undefined,
   accountOf: async () => undefined,
   next: async () => undefined,
+  goOn: async () => undefined,
   hear: async () => ({ receipts: [], isOver: false }),
   ended: async () => undefined,
 };

@@ -54,7 +54,6 @@ export class ChannelDelivery {
   private rateAtMs = 0;
   private attended: (() => void) | undefined;
   private stopping = false;
-  private steppedAsideAtMs: number | undefined;
 
   constructor(private readonly deps: Deps) {
     this.way = deps.way;
@@ -79,7 +78,8 @@ export class ChannelDelivery {
     while (this.openings < OPENINGS_MAX) {
       const paced = limiter.pace?.available(nowMs) ?? LIMITS.handoverBatch;
       if (limiter.pace && paced <= 0) return limiter.pace.nextAtMs(nowMs);
-      const aside = this.stepsAside(nowMs);
+      // Marketing messages let late requests pass.
+      const aside = this.deps.foreground?.mustWait() ?? false;
       const plain = aside ? 0 : Math.min(paced, LIMITS.handoverBatch, this.room());
       // What is transactional has places of its own beyond those that are taken.
       const kind = plain > 0 ? undefined : ('transactional' as const);
@@ -92,7 +92,6 @@ export class ChannelDelivery {
       if (entries.length === 0) break;
       limiter.pace?.take(entries.length);
       for (const [lane, ofLane] of byLane(entries)) void this.open(lane, ofLane);
-      if (plain > 0) this.steppedAsideAtMs = undefined;
     }
     return Number.POSITIVE_INFINITY;
   }
@@ -112,16 +111,6 @@ export class ChannelDelivery {
       await new Promise((done) => setTimeout(done, 10));
       this.feed();
     }
-  }
-
-  /** Marketing messages let late requests pass, each group for a while at most. */
-  private stepsAside(nowMs: number): boolean {
-    if (!this.deps.foreground?.isLate) {
-      this.steppedAsideAtMs = undefined;
-      return false;
-    }
-    this.steppedAsideAtMs ??= nowMs;
-    return nowMs - this.steppedAsideAtMs < LIMITS.foregroundGroupWaitMs;
   }
 
   /** How many more messages may be opened. */

@@ -2,7 +2,7 @@ import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
-import type { DeliveryObserver } from '../../observer';
+import type { DeliveryObserver, MessageTraces } from '../../observer';
 import { AccountBreaker, type AccountState } from './account-breaker';
 import { LongThrottle } from './long-throttle';
 import { Pace } from './pace';
@@ -41,6 +41,7 @@ export interface LimiterAccount {
   ratePerSecond?: number | undefined;
   /** The longest wait between two tries of an account that is refused. */
   probeMaxMs?: number | undefined;
+  traces?: MessageTraces | undefined;
   /** Other accounts carry the channel too: a sender that is throttled here may be welcome there. */
   sharesChannel?(): boolean;
 }
@@ -104,6 +105,18 @@ export function createProviderLimiter(
     }
   }
 
+  function told(
+    messages: readonly HandOver[],
+    results: readonly (HandOverResult | undefined)[],
+    startedAtMs: number,
+  ): void {
+    const { name } = provider;
+    const tookMs = Date.now() - startedAtMs;
+    observer?.handedOver(channel, name, messages.length, tookMs, account.id);
+    observer?.answered?.(channel, account.id ?? name, kindsOf(messages, results));
+    account.traces?.left(messages, { channel, provider: name, account: account.id, startedAtMs, tookMs });
+  }
+
   async function answersOf(
     messages: readonly HandOver[],
     mayLeave: MayLeave | undefined,
@@ -151,7 +164,7 @@ export function createProviderLimiter(
       const startedAt = Date.now();
       const results = breaker.judge(messages, seen(await answersOf(messages, mayLeave)), startedAt);
       const tookMs = Date.now() - startedAt;
-      observer?.handedOver(channel, provider.name, messages.length, tookMs);
+      told(messages, results, startedAt);
       adapt(tookMs, messages.length);
       heed(messages, results);
       // What was not answered for may have been taken.
@@ -160,9 +173,13 @@ export function createProviderLimiter(
     async handOverOne(message, mayLeave) {
       const startedAt = Date.now();
       const [result] = breaker.judge([message], seen(await answersOf([message], mayLeave)), startedAt);
-      observer?.handedOver(channel, provider.name, 1, Date.now() - startedAt);
+      told([message], [result], startedAt);
       // At once, since what is recorded a moment later would let others leave meanwhile.
       if (result?.kind === 'account') heed([message], [result]);
+      if (result?.kind === 'stayed' && result.pauseMs !== undefined) {
+        limiter.pausedUntilMs = Math.max(limiter.pausedUntilMs, Date.now() + result.pauseMs);
+        batchSize = PROBE_SIZE;
+      }
       return result ?? { kind: 'unknown' };
     },
     onResults(messages, results) {
@@ -224,4 +241,17 @@ async function withinTime(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** An answer that is missing is unknown. */
+function kindsOf(
+  messages: readonly HandOver[],
+  results: readonly (HandOverResult | undefined)[],
+): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (let i = 0; i < messages.length; i++) {
+    const { kind } = results[i] ?? { kind: 'unknown' };
+    if (kind !== 'stayed') counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return counts;
 }

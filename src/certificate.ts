@@ -1,7 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import type { Log } from '../../log';
+import type { Log } from './log';
 
 /** PEM: the certificate with those that vouch for it, and its private key. */
 export interface CertificateFiles {
@@ -14,6 +15,8 @@ export interface Certificate {
   key: Buffer;
   validFrom: Date;
   validTo: Date;
+  /** Whether it is for this name or address, as browsers compare. */
+  isFor(host: string): boolean;
 }
 
 /** Says which file is wrong and why, and nothing of what is in it. */
@@ -24,7 +27,7 @@ export class UnusableCertificate extends Error {
   }
 }
 
-/** Rejects with UnusableCertificate. One whose time is over can be used, as most mail hosts do not mind. */
+/** Rejects with UnusableCertificate. One whose time is over can be used, as most mail hosts do not mind and browsers tell. */
 export async function readCertificate({ certFile, keyFile }: CertificateFiles): Promise<Certificate> {
   const [cert, key] = [await read(certFile), await read(keyFile)];
   const parsed = tryTo(() => new X509Certificate(cert), `${certFile} holds no certificate in PEM`);
@@ -34,7 +37,10 @@ export async function readCertificate({ certFile, keyFile }: CertificateFiles): 
   }
   // Weaker keys than the library takes are found here, and not at the first connection.
   tryTo(() => createSecureContext({ cert, key }), `${certFile} is refused by the TLS library`);
-  return { cert, key, validFrom: new Date(parsed.validFrom), validTo: new Date(parsed.validTo) };
+  return {
+    ...{ cert, key, validFrom: new Date(parsed.validFrom), validTo: new Date(parsed.validTo) },
+    isFor: (host) => (isIP(host) ? parsed.checkIP(host) : parsed.checkHost(host)) !== undefined,
+  };
 }
 
 async function read(file: string): Promise<Buffer> {
@@ -62,13 +68,18 @@ export interface RenewedCertificate {
   renew(): Promise<Certificate | undefined>;
 }
 
-export async function openCertificate(files: CertificateFiles, log: Log): Promise<RenewedCertificate> {
+/** `what` the certificate is for, in the log. */
+export async function openCertificate(
+  files: CertificateFiles,
+  what: string,
+  log: Log,
+): Promise<RenewedCertificate> {
   // Before the reading: what is changed meanwhile is read again.
   let seen = await stateOf(files);
   let current = await readCertificate(files);
   let renewing: Promise<Certificate | undefined> | undefined;
   if (current.validTo.getTime() < Date.now()) {
-    log.warn({ validTo: current.validTo }, 'The certificate for inbound mail has expired');
+    log.warn({ validTo: current.validTo }, `The certificate for ${what} has expired`);
   }
 
   async function renew(): Promise<Certificate | undefined> {
@@ -77,12 +88,12 @@ export async function openCertificate(files: CertificateFiles, log: Log): Promis
     seen = now;
     try {
       current = await readCertificate(files);
-      log.info({ validTo: current.validTo }, 'The certificate for inbound mail was renewed');
+      log.info({ validTo: current.validTo }, `The certificate for ${what} was renewed`);
       return current;
     } catch (error) {
       // Half of a renewal; when the other file is there, it has changed once more.
       const reason = (error as Error).message;
-      log.warn({ reason }, 'The renewed certificate for inbound mail cannot be used; the one before goes on');
+      log.warn({ reason }, `The renewed certificate for ${what} cannot be used; the one before goes on`);
       return undefined;
     }
   }
