@@ -92,13 +92,12 @@ async function build(lock) {
     lock,
   );
   removeOrphans();
-  await runStep('Bundling workflows', process.execPath, [bundler], ROOT, lock);
-  await runStep(
-    'Bundling the email renderer',
-    process.execPath,
-    [join(EMAIL_LAYOUT, 'build.mjs')],
-    ROOT,
-    lock,
+  await Promise.all(
+    [
+      ['Bundling workflows', bundler, 'plain'],
+      ['Bundling workflows with traces', bundler, 'traced'],
+      ['Bundling the email renderer', join(EMAIL_LAYOUT, 'build.mjs')],
+    ].map(([title, ...args]) => runStep(title, process.execPath, args, ROOT, lock)),
   );
   writeFileSync(stampFile, hash);
 }

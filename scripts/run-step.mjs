@@ -28,6 +28,9 @@ export function runStep(title, command, args, cwd, lock) {
     if (!out.isTTY) out.write(`${title}\n`);
     const ticker = setInterval(show, out.isTTY ? 1_000 : PLAIN_INTERVAL_MS);
 
+    // Also when a step beside it fails.
+    const endChild = () => child.kill();
+    process.once('exit', endChild);
     const stop = (signal) => {
       child.kill(signal);
       lock.release();
@@ -40,7 +43,7 @@ export function runStep(title, command, args, cwd, lock) {
 
     function finish(failure) {
       clearInterval(ticker);
-      process.off('SIGINT', stop).off('SIGTERM', stop);
+      process.off('SIGINT', stop).off('SIGTERM', stop).off('exit', endChild);
       const line = `${title}: ${failure || 'done'} after ${seconds()}`;
       out.write(out.isTTY ? `\r\x1b[K${line}\n` : `${line}\n`);
       if (!failure) return resolve();

@@ -32,6 +32,7 @@ export const TEXTS = {
     audit: 'Audit',
     system: 'System',
     account: 'Your account',
+    hidden: 'Not shown, because your role is {role}: {places}.',
     groups: { work: 'Work', people: 'Content and people', settings: 'Settings' },
   },
   common: {
@@ -900,6 +901,9 @@ export const TEXTS = {
       cancelAsk: 'Cancel {name} for good?',
       cancelOpen: { one: '{n} recipient will not get it.', other: '{n} recipients will not get it.' },
       keep: 'Keep it',
+      edit: 'Edit',
+      editMeans: 'Opens it in the form of a new campaign, with all that it holds.',
+      editReplaces: 'What is typed in the form now is replaced.',
       duplicate: 'Duplicate',
       duplicateMeans: 'Makes a draft with the same settings and recipients. Nothing is sent.',
       duplicated: 'Duplicated as a draft',
@@ -1106,6 +1110,14 @@ export const TEXTS = {
     title: 'New campaign',
     lead: 'What you type is kept in this browser until the campaign is made.',
     clear: 'Empty the form',
+    editTitle: 'Edit {name}',
+    editLead:
+      'Nothing changes until you save it as a draft or start it. What you type is kept in this browser.',
+    stopEditing: 'Stop editing',
+    ownRecipients: {
+      one: '{n} recipient of its own stays, unless you paste others below.',
+      other: '{n} recipients of its own stay, unless you paste others below.',
+    },
     name: 'Name',
     nameHint: 'Only you and your colleagues see it.',
     dryRun: 'Dry run',

@@ -1,6 +1,13 @@
 import { join } from 'node:path';
 import type { Config } from '../config';
-import { type Account, defaultAccountId, isVendor, type MailVendor, providerName } from '../domain/account';
+import {
+  type Account,
+  defaultAccountId,
+  isVendor,
+  type MailVendor,
+  providerName,
+  rateOf,
+} from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { parseOptedOutCodes } from '../domain/opted-out-codes';
@@ -100,6 +107,7 @@ async function openOn(
     const opened = {
       ...vendorAccount(account, account.secrets),
       ...{ provider: providerName(account), callsMax: account.maxConcurrentCalls },
+      callsPerSecond: rateOf(account, 'voice'),
     };
     return openVendor(kind, opened, channel, parts);
   }

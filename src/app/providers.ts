@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UnusableCertificate } from '../certificate';
 import type { Config, SmtpConfig } from '../config';
-import { defaultAccountId, isVendor, type VendorKind } from '../domain/account';
+import { defaultAccountId, isVendor, rateOf, type VendorKind } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
 import type { Log } from '../log';
 import { createCallDocuments } from '../messaging/call-documents';
@@ -84,7 +84,9 @@ function openVendorDefault(
   parts: ProviderParts,
 ): Provider {
   const id = defaultAccountId(channel);
-  return openVendor(kind, { id, provider: kind, ...vendorOfEnvironment(config, kind) }, channel, parts);
+  const callsPerSecond = rateOf({ kind, ratePerSecond: undefined }, 'voice');
+  const account = { id, provider: kind, callsPerSecond, ...vendorOfEnvironment(config, kind) };
+  return openVendor(kind, account, channel, parts);
 }
 
 /** Throws for a channel that cannot be had from this vendor. */

@@ -57,7 +57,7 @@ export async function openWorkerModule(
       news,
       heads: service.heads,
       signals,
-      foreground: options.foreground,
+      pass: () => options.foreground.pass(),
       log,
     });
     const watcher = startWatcher(db, {

@@ -43,6 +43,7 @@ export async function changeCampaign(
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     const noted = note && (await note.execute(tx)).rows[0];
     if (noted && noted.attempt > 1) return toldAgain(tx, campaign, action);
+    if (action === 'resume') await requireApprovedDraft(tx, workspaceId, campaign);
     refuseIllegal(campaign, action);
     if (begins(campaign, action)) {
       await requireApproval(tx, workspaceId, campaign, action);
@@ -53,6 +54,15 @@ export async function changeCampaign(
     if (action === 'cancel' && campaign.stage !== 'started') return withdraw(tx, workspaceId, campaign);
     return control(tx, workspaceId, campaign, action);
   });
+}
+
+/** A draft that waits for an approval says that it does, rather than that it has not started. */
+export async function requireApprovedDraft(
+  tx: Tx,
+  workspaceId: string,
+  campaign: CampaignRecord,
+): Promise<void> {
+  if (campaign.stage === 'draft') await requireApproval(tx, workspaceId, campaign, 'start');
 }
 
 /** Whether more is sent because of the action; a repetition is none. */

@@ -101,6 +101,8 @@ export interface CampaignTables {
     recipients_left: true | null;
     /** Its outcomes when its recipients were deleted. */
     outcomes: ColumnType<RecipientOutcome[] | null, string | null | undefined, string | null>;
+    /** Whether its recipients' codes are counted in `recipient_codes`; null in runs from before that table. */
+    codes_counted: ColumnType<boolean | null, boolean | null | undefined, boolean | null>;
   };
   recipients: {
     run_id: string;
@@ -156,6 +158,15 @@ export interface CampaignTables {
     next_page: Generated<number>;
   };
   shard_counts: { run_id: string; channel: Channel; shard: number; state: RecipientState; count: number };
+  /** Recipients of a run by stored state and code, in slots that are summed. */
+  recipient_codes: {
+    run_id: string;
+    channel: Channel;
+    state: RecipientState;
+    code: string;
+    slot: number;
+    count: number;
+  };
   run_timeline: {
     run_id: string;
     channel: Channel;

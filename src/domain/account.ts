@@ -1,4 +1,5 @@
 import type { Channel } from './channel';
+import { LIMITS } from './limits';
 
 /** Carriers with an API of their own, who call us back at an address for each account, with a signature. */
 export const VENDOR_KINDS = ['twilio', 'telnyx', 'vonage'] as const;
@@ -31,6 +32,19 @@ export interface Account {
   disabled: boolean;
   source: 'api' | 'environment';
 }
+
+/** Where an owner says nothing, a vendor gets as many calls a second as it takes without queueing or refusing them. */
+const CALLS_PER_SECOND: Partial<Record<AccountKind, number>> = {
+  twilio: LIMITS.vendorCallsPerSecond,
+  telnyx: LIMITS.telnyxCallsPerSecond,
+  vonage: LIMITS.vonageCallsPerSecond,
+};
+
+/** How many messages of a channel may leave by the account in a second; `undefined` for no bound. */
+export const rateOf = (
+  { kind, ratePerSecond }: Pick<Account, 'kind' | 'ratePerSecond'>,
+  channel: Channel,
+): number | undefined => ratePerSecond ?? (channel === 'voice' ? CALLS_PER_SECOND[kind] : undefined);
 
 /** The account that the environment makes for a channel. */
 export const defaultAccountId = (channel: Channel): string => `default-${channel}`;

@@ -140,17 +140,20 @@ async function beginCall(
   const options = message.voice ?? {};
   const { record } = standingOf(program, options, []);
   if (record) return { problem: record.reason };
-  if (account.callsMax !== undefined && (await liveCalls(db, message.id, account)) >= account.callsMax)
-    return { full: true };
+  const waitMs = await waitFor(db, message.id, account);
+  if (waitMs > 0) return { waitMs };
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const fresh = { token, document, options: JSON.stringify(options), facts: '[]', ended_at: null };
   const of = { kind: account.kind, account_id: account.id, provider: account.provider };
   await db
     .insertInto('vendor_calls')
-    .values({ message_id: message.id, ...fresh, ...of })
+    // The transaction may have begun long before, because it has waited for its turn.
+    .values({ message_id: message.id, ...fresh, ...of, created_at: sql<Date>`clock_timestamp()` })
     // A message that was not taken is handed over again, as another call.
     .onConflict((conflict) =>
-      conflict.column('message_id').doUpdateSet({ ...fresh, ...of, created_at: sql<Date>`now()` }),
+      conflict
+        .column('message_id')
+        .doUpdateSet({ ...fresh, ...of, created_at: sql<Date>`clock_timestamp()` }),
     )
     .execute();
   return { path: `${token}/${FIRST}` };
@@ -165,8 +168,11 @@ class CallSlots {
 
   constructor(private readonly db: Kysely<MessagingTables>) {}
 
-  inTurn<T>({ id, callsMax }: CallingAccount, work: (db: Kysely<MessagingTables>) => Promise<T>): Promise<T> {
-    if (callsMax === undefined) return work(this.db);
+  inTurn<T>(
+    { id, callsMax, callsPerSecond }: CallingAccount,
+    work: (db: Kysely<MessagingTables>) => Promise<T>,
+  ): Promise<T> {
+    if (callsMax === undefined && callsPerSecond === undefined) return work(this.db);
     const locked = () =>
       this.db.transaction().execute(async (tx) => {
         await sql`select pg_advisory_xact_lock(hashtextextended(${`calls of ${id}`}, 0))`.execute(tx);
@@ -180,6 +186,26 @@ class CallSlots {
     });
     return turn;
   }
+}
+
+/** For how long no call of the account may be made; 0 when one may. */
+async function waitFor(
+  db: Kysely<MessagingTables>,
+  messageId: string,
+  account: CallingAccount,
+): Promise<number> {
+  const { id, callsMax, callsPerSecond } = account;
+  if (callsMax !== undefined && (await liveCalls(db, messageId, account)) >= callsMax)
+    return LIMITS.callSlotMs;
+  if (callsPerSecond === undefined) return 0;
+  // Each process keeps to its share of the rate; this holds while the shares change, and for their bursts together.
+  const most = Math.max(1, Math.floor(callsPerSecond));
+  const windowMs = (most * 1_000) / callsPerSecond;
+  const { rows } = await sql<{ wait_ms: number }>`
+    select ${windowMs}::float8 - extract(epoch from clock_timestamp() - created_at) * 1000 as wait_ms
+    from vendor_calls where account_id = ${id} and message_id <> ${messageId}
+    order by created_at desc offset ${most - 1}::int limit 1`.execute(db);
+  return Math.ceil(Math.max(0, Number(rows[0]?.wait_ms ?? 0)));
 }
 
 /** Those that are not over, as far as it is known; one that was never heard of again is over when it must be. */

@@ -50,6 +50,7 @@ import * as doubts from './migrations/0097-doubts';
 import * as registeredSenders from './migrations/0098-registered-senders';
 import * as eventTokens from './migrations/0099-event-tokens';
 import * as auditAppend from './migrations/0100-audit-append';
+import * as recipientCodes from './migrations/0105-recipient-codes';
 import * as accountCalls from './migrations/0103-account-calls';
 import * as gradual from './migrations/0109-gradual-updates';
 import * as runRetention from './migrations/0110-run-retention';
@@ -106,6 +107,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0098-registered-senders': registeredSenders.UP,
   '0099-event-tokens': eventTokens.UP,
   '0100-audit-append': auditAppend.UP,
+  '0105-recipient-codes': recipientCodes.UP,
   '0109-gradual-updates': gradual.UP,
   '0110-run-retention': runRetention.UP,
   '0111-room-for-receipts': roomForReceipts.UP,

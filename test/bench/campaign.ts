@@ -1,5 +1,6 @@
 import { alonePart } from './alone';
 import { carrierPart } from './carrier';
+import { explainedPart } from './explained';
 import { freezePart } from './freeze';
 import { memoryPart } from './memory';
 import { importPart, millionPart, pagesPart } from './million';
@@ -33,6 +34,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   pace: pacePart,
   import: importPart,
   freeze: freezePart,
+  explained: explainedPart,
   pages: pagesPart,
   million: millionPart,
   smtp: smtpPart,

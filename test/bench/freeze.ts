@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { suppression } from '../../src/app/suppression-rule';
+import { suppression, suppressionEntry } from '../../src/app/suppression-rule';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { audienceOf } from '../../src/campaigns/audience/audience-sql';
 import type { CampaignTables } from '../../src/campaigns/tables';
@@ -29,7 +29,13 @@ export async function freezePart(): Promise<unknown> {
   );
 }
 
-async function freezeOnce(storage: Storage, contacts: number, blocked: number): Promise<number> {
+/** Seconds of one freeze. */
+export async function freezeOnce(
+  storage: Storage,
+  contacts: number,
+  blocked: number,
+  { isEvidenced = true, onPlanted }: { isEvidenced?: boolean; onPlanted?: () => Promise<void> } = {},
+): Promise<number> {
   const db = storage.tables<CampaignTables>();
   const run = await plantRun(db, { contacts, channel: 'email' });
   await sql`
@@ -48,7 +54,9 @@ async function freezeOnce(storage: Storage, contacts: number, blocked: number): 
     'email',
     ['NAME'],
     suppression,
+    isEvidenced ? suppressionEntry : undefined,
   );
+  await onPlanted?.();
   const begun = performance.now();
   await freezeAudience(db, { ...audience, runId: run.runId });
   return round2((performance.now() - begun) / 1_000);

@@ -90,6 +90,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     },
   'it holds the workspace against the runs that a caller names, or moves recipients of one run': {
     'ledger/move-recipients.ts': ['moving', 'named', 'found', 'amendRecipients', 'addToCounts'],
+    'ledger/code-counts.ts': ['addToCodes'],
   },
   'a part of statements that name the workspace or the run': {
     'audience/audience-time-zones.ts': ['statedZones'],
@@ -104,7 +105,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     'calls/call-reconciler.ts': ['LaunchedCalls', 'progressOf'],
     'phase-changes.ts': ['countsFollow', 'createPhaseChanges'],
     'retention.ts': ['markRuns', 'deleteRows', 'finishRuns', 'deleteSends'],
-    'runs/run-phases.ts': ['runPhases'],
+    'runs/run-phases.ts': ['runPhases', 'recipientsByPhase'],
     'watch/run-facts.ts': ['endWatch', 'putAway'],
     'watch/watch.ts': ['holdWatch', 'giveUpWatch'],
   },

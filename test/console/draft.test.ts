@@ -1,4 +1,6 @@
+import type { CampaignDetail } from '../../console/src/api/types.gen';
 import { bodyOf, emptyDraft } from '../../console/src/new-campaign/draft';
+import { draftOfCampaign } from '../../console/src/new-campaign/draft-of-campaign';
 
 describe('the form of a new campaign, as a request', () => {
   const draft = {
@@ -57,5 +59,75 @@ describe('the form of a new campaign, as a request', () => {
       cron: '0 9 * * 1',
       timezone: 'Europe/Paris',
     });
+  });
+});
+
+describe('a draft that is edited', () => {
+  const settings = {
+    email: { fromEmail: 'news@example.com', templateId: 'tpl_1', version: 2 },
+    sms: { shortCode: '12345', templateId: 'tpl_2', version: 1 },
+  };
+  const content = {
+    name: 'Spring',
+    channel: ['email', 'sms'],
+    settings,
+    contactListId: ['lst_1', 'lst_2'],
+    class: 'transactional',
+    params: { SHOP: 'Harbour Books' },
+    exclude: { campaignIds: ['cmp_1'] },
+    abort: { failureRate: 0.2 },
+    voice: { maxAttempts: 2 },
+    strategy: 'fallback',
+    fallbackAfterSeconds: 90,
+    delivery: {
+      ratePerSecond: 12.5,
+      quietHours: { from: '20:00', to: '08:00', timezone: 'recipient', days: ['mon'] },
+      retry: { maxAttempts: 3 },
+      onUnknown: 'resend',
+    },
+    schedule: {
+      cron: '0 9 * * 1',
+      timezone: 'Europe/Paris',
+      endAt: '2030-01-01T00:00:00.000Z',
+      misfire: 'skip',
+    },
+    release: {
+      stages: [{ percent: 5, waitSeconds: 600 }, { recipients: 100 }],
+      gates: (['failed', 'undelivered', 'rejected'] as const).map((metric) => ({
+        ...{ metric, above: 0.025, minSample: 20 },
+      })),
+      onGate: 'cancel',
+    },
+  };
+  const campaign = { id: 'cmp_9', inline: 0, ...content } as unknown as CampaignDetail;
+
+  test('is saved as it was when nothing is changed, with what the form has no field for', () => {
+    expect(bodyOf(draftOfCampaign(campaign))).toEqual({ campaignId: 'cmp_9', ...content });
+  });
+
+  test('loses what is taken out, and keeps the rest', () => {
+    const draft = draftOfCampaign(campaign);
+    const body = bodyOf({ ...draft, when: 'now', rate: '', quietFrom: '', stages: [], channels: ['sms'] });
+    expect(body).toEqual({
+      ...{ campaignId: 'cmp_9', name: 'Spring', channel: ['sms'], settings: { sms: settings.sms } },
+      ...{ contactListId: content.contactListId, class: 'transactional', params: content.params },
+      ...{ exclude: content.exclude, abort: content.abort, voice: content.voice },
+      delivery: { retry: { maxAttempts: 3 }, onUnknown: 'resend' },
+    });
+  });
+
+  test('keeps an end without a beginning, and gates that the form could not make', () => {
+    const schedule = { endAt: '2030-01-01T00:00:00.000Z' };
+    const release = { stages: [{ percent: 5 }], gates: [{ metric: 'unknown', above: 0.1, minSample: 3 }] };
+    const draft = draftOfCampaign({ ...campaign, schedule, release } as unknown as CampaignDetail);
+    expect(bodyOf(draft)).toMatchObject({ schedule, release });
+    expect(bodyOf({ ...draft, gatePercent: '20' }).release?.gates).toHaveLength(3);
+    expect(bodyOf({ ...draft, gatePercent: '' }).release).not.toHaveProperty('gates');
+  });
+
+  test('that starts later shows the minute by the clocks of this machine, and means the same one', () => {
+    const startAt = '2030-06-01T09:30:00.000Z';
+    const draft = draftOfCampaign({ ...campaign, schedule: { startAt } });
+    expect([draft.when, bodyOf(draft).schedule]).toEqual(['later', { startAt, timezone: draft.timezone }]);
   });
 });

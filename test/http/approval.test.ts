@@ -74,7 +74,8 @@ describeWithDatabase('approval over HTTP', (database) => {
     const id = await of.newCampaign(of.ann);
     const digest = await of.digestOf(id);
     for (const by of [of.ann, of.bob, of.client])
-      expect(codeOf(await of.act(by, id, 'start'))).toEqual([409, 'approval_required']);
+      for (const action of ['start', 'resume', 'release'])
+        expect([action, ...codeOf(await of.act(by, id, action))]).toEqual([action, 409, 'approval_required']);
     expect(codeOf(await of.act(of.ann, id, 'approve', { digest }))).toEqual([403, 'own_campaign']);
     expect(codeOf(await of.act(of.client, id, 'approve', { digest }))).toEqual([403, 'user_required']);
     const forBob = of.clientFor(of.bob.id);

@@ -76,6 +76,7 @@ const REASONS: Record<string, string> = {
   run_timeline: BY_RUN,
   runs: 'the record of what was sent, without persons',
   sender_limits: BY_PEOPLE,
+  recipient_codes: BY_RUN,
   shard_counts: BY_RUN,
   shard_seconds: BY_RUN,
   shards: BY_RUN,

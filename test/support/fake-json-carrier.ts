@@ -76,6 +76,7 @@ interface Dialect {
 export interface FakeTelnyxCall {
   id: string;
   isAlive: boolean;
+  atMs: number;
   body: { to: string; from: string; webhook_url: string; [name: string]: unknown };
   commands: { action: string; body: Record<string, unknown> }[];
   ignored: number;
@@ -105,7 +106,14 @@ export async function startFakeTelnyx(): Promise<FakeTelnyx> {
         const body = JSON.parse(text) as FakeTelnyxCall['body'];
         const refused = dialect.refuse[body.to];
         if (refused) return refused;
-        const call = { id: `v3:${randomUUID()}`, isAlive: true, body, commands: [], ignored: 0 };
+        const call = {
+          id: `v3:${randomUUID()}`,
+          isAlive: true,
+          atMs: Date.now(),
+          body,
+          commands: [],
+          ignored: 0,
+        };
         telnyxCalls.push(call);
         const data = {
           call_control_id: call.id,

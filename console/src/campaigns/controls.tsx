@@ -7,6 +7,8 @@ import { Button, type ButtonKind } from '../design/button';
 import { messageOf } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill } from '../format';
+import { draftOfCampaign } from '../new-campaign/draft-of-campaign';
+import { holdsOther, openInForm } from '../new-campaign/use-draft';
 import { TEXTS } from '../texts';
 import { ApproveDialog } from './approve-dialog';
 import { campaignQuery, type Detail } from './campaign-queries';
@@ -19,6 +21,7 @@ const texts = TEXTS.campaign.control;
 export function Controls({ campaign }: { campaign: Detail }) {
   const [open, setOpen] = useState<'cancel' | 'pace' | 'retry' | 'approve'>();
   const act = useAct(campaign);
+  const navigate = useNavigate();
   const close = () => setOpen(undefined);
   const { phase } = campaign;
   const needsApproval = isHeldForApproval(campaign);
@@ -54,6 +57,14 @@ export function Controls({ campaign }: { campaign: Detail }) {
     }),
     ...when(failedOf(campaign) > 0 && phase !== 'planning', {
       ...{ label: texts.retry, means: texts.retryMeans, press: () => setOpen('retry') },
+    }),
+    ...when(phase === 'draft', {
+      label: texts.edit,
+      means: holdsOther(campaign.id) ? `${texts.editMeans} ${texts.editReplaces}` : texts.editMeans,
+      press: () => {
+        openInForm(draftOfCampaign(campaign));
+        void navigate({ to: '/new-campaign' });
+      },
     }),
     { label: texts.duplicate, means: texts.duplicateMeans, press: () => act.mutate('duplicate') },
     ...when(!isOver(phase), {

@@ -3,6 +3,10 @@ import { recipientsOf } from './recipients-text';
 
 /** What the form holds, as typed; kept in this browser until the campaign is made, so that nothing typed is lost. */
 export interface Draft {
+  /** The campaign that is edited, and what of it the form has no field for. */
+  editing?:
+    | { id: string; ownRecipients: number; rest: Partial<Body>; untilOnly?: Body['schedule'] }
+    | undefined;
   name: string;
   lists: string[];
   pasted: string;
@@ -76,13 +80,25 @@ export type Body = CreateCampaignData['body'];
 
 /** Judging what is in it is left to the API, so that a finding is always the same. */
 export function bodyOf(draft: Draft): Body {
-  const { name, lists, pasted, skipInvalid, channels, strategy, fallbackMinutes } = draft;
+  const { name, lists, pasted, skipInvalid, channels, strategy, fallbackMinutes, editing } = draft;
+  const {
+    delivery: otherDelivery,
+    schedule: otherSchedule,
+    release: otherRelease,
+    ...rest
+  } = editing?.rest ?? {};
   const recipients = pasted.trim() === '' ? undefined : recipientsOf(pasted);
-  const schedule = scheduleOf(draft);
-  const delivery = deliveryOf(draft);
-  const release = releaseOf(draft);
+  // Of a campaign without an hour, only when it ends may be left.
+  const typedSchedule = scheduleOf(draft);
+  const schedule = typedSchedule ? { ...otherSchedule, ...typedSchedule } : editing?.untilOnly;
+  const delivery = deliveryWith(otherDelivery, deliveryOf(draft));
+  const typedRelease = releaseOf(draft);
+  const { onGate } = otherRelease ?? {};
+  const release = typedRelease && { ...(onGate ? { onGate } : {}), ...typedRelease };
   const isFallback = strategy === 'fallback' && channels.length > 1;
   return {
+    ...rest,
+    ...(editing ? { campaignId: editing.id } : {}),
     name: name.trim(),
     channel: channels,
     settings: settingsOf(draft),
@@ -97,6 +113,17 @@ export function bodyOf(draft: Draft): Body {
       ? { strategy: 'fallback' as const, fallbackAfterSeconds: Math.round(Number(fallbackMinutes) * 60) }
       : {}),
   };
+}
+
+function deliveryWith(kept: Body['delivery'], typed: Body['delivery']): Body['delivery'] {
+  const { quietHours: keptHours, ...others } = kept ?? {};
+  const { quietHours, ...rest } = typed ?? {};
+  const delivery = {
+    ...others,
+    ...rest,
+    ...(quietHours ? { quietHours: { ...keptHours, ...quietHours } } : {}),
+  };
+  return Object.keys(delivery).length === 0 ? undefined : delivery;
 }
 
 function settingsOf({ channels, email, sms, voice }: Draft): Body['settings'] {
@@ -128,9 +155,18 @@ function deliveryOf({ rate, quietFrom, quietTo }: Draft): Body['delivery'] {
 /** Too few to judge by are let pass. */
 const GATE_SAMPLE = 20;
 
-function releaseOf({ stages, gatePercent }: Draft): Body['release'] {
+/** The form has one limit for its three gates. */
+export function gatePercentOf(gates: NonNullable<Body['release']>['gates']): string {
+  const [first] = gates ?? [];
+  return first ? String(Number((first.above * 100).toFixed(4))) : '';
+}
+
+function releaseOf({ stages, gatePercent, editing }: Draft): Body['release'] {
   if (stages.length === 0) return undefined;
   const above = Number(gatePercent) / 100;
+  // Gates that the form could not make stay as they are until their limit is changed.
+  const kept = editing?.rest.release?.gates;
+  const isKept = kept !== undefined && gatePercentOf(kept) === gatePercent;
   return {
     stages: stages.map(({ size, unit, wait }) => ({
       [unit]: Number(size),
@@ -139,9 +175,11 @@ function releaseOf({ stages, gatePercent }: Draft): Body['release'] {
     ...(gatePercent === ''
       ? {}
       : {
-          gates: (['failed', 'undelivered', 'rejected'] as const).map((metric) => ({
-            ...{ metric, above, minSample: GATE_SAMPLE },
-          })),
+          gates: isKept
+            ? kept
+            : (['failed', 'undelivered', 'rejected'] as const).map((metric) => ({
+                ...{ metric, above, minSample: GATE_SAMPLE },
+              })),
         }),
   };
 }

@@ -6,6 +6,7 @@ import { Button } from '../design/button';
 import { Field } from '../design/field';
 import { Page } from '../design/page';
 import { ErrorState } from '../design/states';
+import { fill, plural } from '../format';
 import { TEXTS } from '../texts';
 import { bodyOf, type Draft } from './draft';
 import { create, dryRun } from './new-campaign-queries';
@@ -36,11 +37,11 @@ export function NewCampaignPage() {
   };
   return (
     <Page
-      title={texts.title}
-      lead={texts.lead}
+      title={draft.editing ? fill(texts.editTitle, { name: draft.name }) : texts.title}
+      lead={draft.editing ? texts.editLead : texts.lead}
       actions={
         <Button small kind="quiet" onClick={clear}>
-          {texts.clear}
+          {draft.editing ? texts.stopEditing : texts.clear}
         </Button>
       }
     >
@@ -52,6 +53,9 @@ export function NewCampaignPage() {
           maxLength={200}
           onChange={({ target }) => change({ name: target.value })}
         />
+        {draft.editing && draft.editing.ownRecipients > 0 && (
+          <p className="notice">{plural(draft.editing.ownRecipients, texts.ownRecipients)}</p>
+        )}
         <WhoPart draft={draft} change={change} />
         <WhatPart draft={draft} change={change} />
         <WhenPart draft={draft} change={change} />
@@ -87,6 +91,7 @@ function useCreate(draft: Draft, clear: () => void) {
     onSuccess: async ({ data }) => {
       clear();
       await queries.invalidateQueries({ queryKey: ['campaigns'] });
+      await queries.invalidateQueries({ queryKey: ['campaign', data.id] });
       await navigate({ to: '/campaigns/$id', params: { id: data.id } });
     },
   });

@@ -20,6 +20,17 @@ export function useDraft() {
   return { draft, change, clear };
 }
 
+/** Puts another content into the form, in place of what is there. */
+export function openInForm(draft: Draft): void {
+  keep({ ...draft, key: newKey() });
+}
+
+/** Whether the form holds anything that a person typed, of no campaign or of another one. */
+export function holdsOther(id: string): boolean {
+  const draft = kept();
+  return draft.editing?.id !== id && (draft.name !== '' || draft.pasted !== '' || draft.lists.length > 0);
+}
+
 function kept(): Draft {
   try {
     const text = localStorage.getItem(KEY);

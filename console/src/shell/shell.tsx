@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { sessionQuery, signOut } from '../api/session';
@@ -8,7 +8,7 @@ import { useToast } from '../design/toast';
 import { fill } from '../format';
 import icon from '../icon.svg';
 import { TEXTS } from '../texts';
-import { NAVIGATION } from './navigation';
+import { NAVIGATION, type Role, reaches } from './navigation';
 import { OfflineBanner } from './offline-banner';
 import { StoppedBanner } from './stopped-banner';
 import { applyTheme, chosenTheme, THEMES, type Theme } from './theme';
@@ -19,6 +19,10 @@ const { shell, nav } = TEXTS;
 /** What stands around every page of a person who is signed in. */
 export function Shell() {
   const [isMenuOpen, setMenuOpen] = useState(false);
+  const { data: user } = useQuery(sessionQuery);
+  // Until it is known, nothing is hidden, so that the menu does not jump for most.
+  const role = user?.role ?? 'owner';
+  const hidden = hiddenFrom(role);
   const path = useRouterState({ select: ({ location }) => location.pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when the page changes
   useEffect(() => setMenuOpen(false), [path]);
@@ -51,7 +55,7 @@ export function Shell() {
           <StoppedBanner />
         </div>
         <nav id="menu" className={isMenuOpen ? 'side is-open' : 'side'} aria-label={shell.navigation}>
-          {NAVIGATION.map(({ title, places }) => (
+          {menuOf(role).map(({ title, places }) => (
             <div key={title}>
               <h2>{title}</h2>
               <ul>
@@ -65,6 +69,11 @@ export function Shell() {
               </ul>
             </div>
           ))}
+          {hidden.length > 0 && (
+            <p className="muted small hidden-places">
+              {fill(nav.hidden, { role, places: hidden.join(', ') })}
+            </p>
+          )}
         </nav>
         <main id="main" className="main" tabIndex={-1}>
           <Outlet />
@@ -74,11 +83,24 @@ export function Shell() {
   );
 }
 
+/** Places where the role may do something. */
+const menuOf = (role: Role) =>
+  NAVIGATION.map(({ title, places }) => ({
+    title,
+    places: places.filter(({ from }) => reaches(role, from)),
+  })).filter(({ places }) => places.length > 0);
+
+const hiddenFrom = (role: Role) =>
+  NAVIGATION.flatMap(({ places }) =>
+    places.filter(({ from }) => !reaches(role, from)).map(({ label }) => label),
+  );
+
 function PersonBar() {
   const { data: user } = useQuery(sessionQuery);
   const [theme, setTheme] = useState<Theme>(chosenTheme);
   const [isLeaving, setLeaving] = useState(false);
   const navigate = useNavigate();
+  const queries = useQueryClient();
   const say = useToast();
   const choose = (chosen: Theme) => {
     applyTheme(chosen);
@@ -89,6 +111,8 @@ function PersonBar() {
     try {
       await signOut();
       await navigate({ to: '/sign-in', search: {} });
+      // What was read must not wait for the next person at this browser.
+      queries.clear();
     } catch (error) {
       say(messageOf(error), { bad: true });
       setLeaving(false);

@@ -1,8 +1,11 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { DomainError } from '../../domain/errors';
+import { EARLIER_CHANNEL } from '../../domain/fallback';
 import { type Skipped, type SkipReason, skippedOf } from '../../domain/recipient';
+import { LATER_STAGE } from '../../domain/release';
 import { countContacts } from '../approval/approval-rule';
 import { holdUnapproved } from '../approval/hold-unapproved';
+import { slotOf } from '../ledger/code-counts';
 import type { CampaignTables } from '../tables';
 import type { AudienceInput } from './audience';
 import { excludedContacts } from './audience-sql';
@@ -141,6 +144,12 @@ export async function closeShard(
       .insertInto('shard_counts')
       .values({ run_id: runId, channel, shard, state: 'waiting', count: to - from })
       .execute();
+    await sql`
+      insert into recipient_codes (run_id, channel, state, code, slot, count)
+      values (${runId}, ${channel}, 'waiting', ${isStaged ? LATER_STAGE : EARLIER_CHANNEL}, ${slotOf(sql`${shard}::int`)}, ${to - from})
+      on conflict (run_id, channel, state, code, slot) do update set count = recipient_codes.count + excluded.count`.execute(
+      tx,
+    );
   }
   await recordSkipped(tx, { runId, channel }, { skipped, policyVersion });
 }

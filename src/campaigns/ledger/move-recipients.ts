@@ -2,13 +2,14 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
 import { MOVES, type MoveName, type MoveRule, mayMove } from '../../domain/recipient-moves';
 import type { CampaignTables } from '../tables';
+import { addToCodes } from './code-counts';
 import { rank } from './rank';
 import { addToTimeline } from './timeline';
 
 /**
  * The only statements that update recipients. A caller gives a rule, and either rows that name recipients or a
  * condition that finds them. The statement moves the recipients in the scope as far as the rule allows, and
- * updates the counters of the shards.
+ * updates the counters of the shards and of the codes.
  *
  * Each recipient is found by their whole key, never by the run as a parameter. The planner has no statistics
  * for a run that was frozen a moment ago; it expects a few rows, and would read the whole run for every chunk.
@@ -74,21 +75,21 @@ export async function moveRecipients(db: Kysely<CampaignTables>, move: Move): Pr
   return Object.fromEntries(rows.map(({ state, moved }) => [state, moved]));
 }
 
-/** The same as parts of a larger statement: CTEs, of which the last are `written`, `counted` and `entered`. */
+/** The same as parts of a larger statement: CTEs, of which the last are `written`, `counted`, `coded` and `entered`. */
 export function moving(move: Move): RawBuilder<unknown> {
   return sql`
     ${'rows' in move ? named(move) : found(move)}, written as (
       update recipients r set ${assignments({ updated_at: sql`now()`, ...move.set })}, state = result.state
       from locked result
       where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
-      returning r.run_id, r.channel, r.shard, result.old_state, r.state as new_state
-    ), counted as (${addToCounts}), entered as (${addToTimeline})`;
+      returning r.run_id, r.channel, r.shard, result.old_state, result.old_code, r.state as new_state, r.code as new_code
+    ), counted as (${addToCounts}), coded as (${addToCodes}), entered as (${addToTimeline})`;
 }
 
 function named({ scope, rule, rows, when }: NamedMove): RawBuilder<unknown> {
   return sql`
     ${scoped(scope, rows)}, locked as (
-      select result.*, r.state as old_state from recipients r join named result using (run_id, channel, seq)
+      select result.*, r.state as old_state, r.code as old_code from recipients r join named result using (run_id, channel, seq)
       where ${allowed(MOVES[rule])} and ${when ?? sql`true`}
       for update of r
     )`;
@@ -98,7 +99,7 @@ function found({ scope, rule, where, state, columns }: FoundMove): RawBuilder<un
   const from = RECIPIENT_STATES.filter((one) => mayMove(rule, one, state));
   return sql`
     locked as (
-      select r.run_id, r.channel, r.seq, r.state as old_state, ${state}::text as state, ${columns} from recipients r
+      select r.run_id, r.channel, r.seq, r.state as old_state, r.code as old_code, ${state}::text as state, ${columns} from recipients r
       where r.run_id = ${scope.runId} and ${among('r.state', from)} and ${where}
       for update of r
     )`;
@@ -109,11 +110,25 @@ export async function amendRecipients(
   db: Kysely<CampaignTables>,
   { scope, rows, when, set }: Omit<NamedMove, 'rule'> & { set: Changes },
 ): Promise<void> {
+  const wanted = when ?? sql`true`;
+  if (set.code === undefined) {
+    await sql`
+      with ${scoped(scope, rows)}
+      update recipients r set ${assignments(set)} from named result
+      where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
+        and ${wanted}`.execute(db);
+    return;
+  }
   await sql`
-    with ${scoped(scope, rows)}
-    update recipients r set ${assignments(set)} from named result
-    where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
-      and ${when ?? sql`true`}`.execute(db);
+    with ${scoped(scope, rows)}, locked as (
+      select result.*, r.code as old_code from recipients r join named result using (run_id, channel, seq)
+      where ${wanted} for update of r
+    ), written as (
+      update recipients r set ${assignments(set)} from locked result
+      where r.run_id = result.run_id and r.channel = result.channel and r.seq = result.seq
+      returning r.run_id, r.channel, r.shard, r.state as old_state, result.old_code, r.state as new_state,
+        r.code as new_code
+    ) ${addToCodes}`.execute(db);
 }
 
 function scoped(scope: Scope, rows: RawBuilder<unknown>): RawBuilder<unknown> {

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { isLive } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { requireApproval } from '../approval/approval-rule';
-import { illegal } from '../campaign-actions';
+import { illegal, requireApprovedDraft } from '../campaign-actions';
 import { type CampaignRecord, lockCampaign } from '../campaign-record';
 import type { CallNote } from '../ports';
 import { loadRun } from '../runs/runs';
@@ -23,6 +23,7 @@ export async function letGo(
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     const noted = note && (await note.execute(tx)).rows[0];
     if (noted && noted.attempt > 1) return;
+    await requireApprovedDraft(tx, workspaceId, campaign);
     const runId = requireWaiting(campaign);
     await requireApproval(tx, workspaceId, campaign, 'release');
     const at = await lockRelease(tx, await loadRun(tx, runId));

@@ -8,22 +8,29 @@ import { readCounts } from './ledger-counts';
 import { derivedState } from './recipients';
 
 /**
- * The largest first. Recipients with a code are counted by the code's index, since they are few; those without one are
- * what remains of the counters, which cost the same for a thousand recipients and for a million.
+ * The largest first. Recipients with a code have counters of their own; those without one are what remains of the
+ * counters of states. So it costs the same for a thousand recipients and for a million. Runs from before the counters of
+ * codes are counted by the codes' index.
  */
 export async function readOutcomes(
   db: Kysely<CampaignTables>,
   runId: string | undefined,
 ): Promise<RecipientOutcome[]> {
   if (runId === undefined) return [];
-  const run = await db.selectFrom('runs').select('outcomes').where('id', '=', runId).executeTakeFirst();
+  const run = await db
+    .selectFrom('runs')
+    .select(['outcomes', 'codes_counted'])
+    .where('id', '=', runId)
+    .executeTakeFirst();
   if (run?.outcomes) return run.outcomes;
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (tx) => {
-      const coded = [...(await countCoded(tx, runId)), ...(await countLaterStages(tx, runId))];
+      const coded = run?.codes_counted
+        ? await readCoded(tx, runId)
+        : [...(await countCoded(tx, runId)), ...(await countLaterStages(tx, runId))];
       const counts = await readCounts(tx, runId);
       const outcomes: RecipientOutcome[] = coded.filter(({ count }) => count > 0);
       for (const channel of CHANNELS) {
@@ -42,6 +49,28 @@ const byCount = (one: RecipientOutcome, other: RecipientOutcome) =>
   CHANNELS.indexOf(one.channel) - CHANNELS.indexOf(other.channel) ||
   RECIPIENT_STATES.indexOf(one.state) - RECIPIENT_STATES.indexOf(other.state) ||
   (one.code ?? '').localeCompare(other.code ?? '');
+
+/**
+ * A pending recipient has no code, so that of the derived states (ledger.ts) only one concerns the counters: those whose
+ * retry is under way are stored as waiting. They are as many as the run's open pages hold, and are found by key.
+ */
+async function readCoded(db: Kysely<CampaignTables>, runId: string): Promise<RecipientOutcome[]> {
+  const { rows } = await sql<RecipientOutcome>`
+    with retried as materialized (
+      select p.channel, r.code, count(*)::int as n from pages p
+      cross join lateral (
+        select code from recipients where run_id = ${runId} and channel = p.channel and seq = any(p.seqs)
+          and state = 'waiting' and code is not null
+      ) r
+      where p.run_id = ${runId} and p.seqs is not null group by p.channel, r.code
+    )
+    select channel, state, code, sum(n)::int as count from (
+      select channel, state, code, count as n from recipient_codes where run_id = ${runId}
+      union all select channel, 'waiting', code, -n from retried
+      union all select channel, 'sending', code, n from retried
+    ) counted group by channel, state, code`.execute(db);
+  return rows;
+}
 
 /**
  * Only a recipient that is stored as pending or waiting can be shown as something else, so that the others, nearly all,

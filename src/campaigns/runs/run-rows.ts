@@ -23,9 +23,9 @@ export async function insertRun(
 ): Promise<string> {
   const id = newId('run');
   await sql`
-    insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, scheduled_for, local_time)
+    insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, scheduled_for, local_time, codes_counted)
     select ${id}, ${campaign.workspaceId}, ${campaign.id}, coalesce(max(number), 0) + 1, 'planning',
-      ${campaignRunWorkflowId(id, 1)}, ${occurrenceColumns(campaign.occurrence)}
+      ${campaignRunWorkflowId(id, 1)}, ${occurrenceColumns(campaign.occurrence)}, true
     from runs where campaign_id = ${campaign.id}`.execute(tx);
   await sql`
     insert into run_paces (run_id, rate)

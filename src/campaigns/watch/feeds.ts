@@ -2,7 +2,6 @@ import type { Kysely } from 'kysely';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { MessageEvent } from '../../domain/message';
-import type { Foreground } from '../../foreground';
 import type { Log } from '../../log';
 import { newId } from '../../storage/new-id';
 import type { EndedCall } from '../calls/call-events';
@@ -21,8 +20,8 @@ export interface FeedParts {
   /** Positions of the feeds in this database. Without it, every feed is polled now and then. */
   heads?: FeedHeads | undefined;
   signals: CallEndings & Pick<SendLauncher, 'wakeSend'>;
-  /** Requests of this process that outcomes let pass. */
-  foreground?: Foreground | undefined;
+  /** Resolves when no late request of this process has to be let pass. */
+  pass?: (() => Promise<void>) | undefined;
   log: Log;
 }
 
@@ -191,7 +190,7 @@ export class Feeds {
       return;
     }
     feed.cursor ??= await readCursor(this.db, workspaceId);
-    await this.parts.foreground?.pass();
+    await this.parts.pass?.();
     const isClose = Date.now() - feed.quietSince < CLOSE_MS;
     const mayHold = isClose && this.reading.size <= HELD_AT_ONCE;
     const readAt = Date.now();

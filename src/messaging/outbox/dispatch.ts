@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { Channel } from '../../domain/channel';
+import { rateOf } from '../../domain/account';
 import { LIMITS } from '../../domain/limits';
 import type { Routed } from '../../domain/route';
 import type { Foreground } from '../../foreground';
@@ -66,14 +66,6 @@ interface Deps {
   log: Log;
   events: OutboxEvents;
 }
-
-/** What would only wait at the vendor waits here, where it can be held and taken back. */
-const ownPace = ({ kind }: Way['account'], channel: Channel): number | undefined => {
-  if (channel !== 'voice') return undefined;
-  if (kind === 'vonage') return LIMITS.vonageCallsPerSecond;
-  if (kind === 'telnyx') return LIMITS.telnyxCallsPerSecond;
-  return kind === 'twilio' ? LIMITS.vendorCallsPerSecond : undefined;
-};
 
 /** Longest sleep of the one timer; clocks may be set meanwhile. */
 const SLEEP_MAX_MS = 30_000;
@@ -249,7 +241,8 @@ export class Dispatcher {
     const { channel } = carrier;
     const limiter = createProviderLimiter(channel, carrier, log, observer, {
       id: account.id,
-      ratePerSecond: account.ratePerSecond ?? ownPace(account, channel),
+      // What would only wait at the vendor waits here, where it can be held and taken back.
+      ratePerSecond: rateOf(account, channel),
       traces: this.deps.traces,
       probeMaxMs: account.source === 'api' ? LIMITS.accountProbeMs : undefined,
       sharesChannel: () => this.ways.isOneOfSeveral(channel),

@@ -21,14 +21,17 @@ export interface CallingAccount {
   provider: string;
   /** How many of its calls there may be at once, in all processes together. */
   callsMax: number | undefined;
+  /** How many may be made in any second, in all processes together. */
+  callsPerSecond?: number | undefined;
 }
 
 export const callingAccount = (kind: VendorKind, account: VendorAccount): CallingAccount => ({
-  ...{ kind, id: account.id, provider: account.provider ?? kind, callsMax: account.callsMax },
+  ...{ kind, id: account.id, provider: account.provider ?? kind },
+  ...{ callsMax: account.callsMax, callsPerSecond: account.callsPerSecond },
 });
 
-/** `full`: there are as many calls of the account as there may be. */
-export type Begun = { path: string } | { problem: string } | { full: true };
+/** `waitMs`: there are as many calls of the account as there may be. */
+export type Begun = { path: string } | { problem: string } | { waitMs: number };
 
 /** What a carrier tells of a call, in our words. */
 export interface CallFacts {

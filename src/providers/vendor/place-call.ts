@@ -1,4 +1,3 @@
-import { LIMITS } from '../../domain/limits';
 import type { HandOver, HandOverResult } from '../provider';
 import type { CallDesk, CallingAccount } from './call-desk';
 
@@ -14,8 +13,8 @@ export async function placeCall(
 ): Promise<HandOverResult> {
   const begun = await desk.begin(message, account).catch(() => undefined);
   if (!begun) return { kind: 'transient', code: 'call_not_kept' };
-  // The message was not given to the vendor, and waits for a call to end.
-  if ('full' in begun) return { kind: 'stayed', pauseMs: LIMITS.callSlotMs };
+  // The message was not given to the vendor, and waits until the account has room.
+  if ('waitMs' in begun) return { kind: 'stayed', pauseMs: begun.waitMs };
   if ('problem' in begun)
     return { kind: 'rejected', code: begun.problem, message: 'The document makes no call' };
   const result = await make(begun.path);

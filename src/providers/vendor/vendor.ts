@@ -83,6 +83,7 @@ export interface VendorAccount {
   /** What its messages are stored with. */
   provider?: string | undefined;
   callsMax?: number | undefined;
+  callsPerSecond?: number | undefined;
   /** As contracts/accounts.ts has made them: texts. */
   settings: Readonly<Record<string, string | undefined>>;
   secrets: Readonly<Record<string, string | undefined>>;

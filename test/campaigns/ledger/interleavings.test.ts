@@ -10,7 +10,7 @@ import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { RECIPIENT_RANK, type RecipientState } from '../../../src/domain/recipient';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience } from '../../support/audience';
-import { countedStates } from '../../support/ledger-states';
+import { countedStates, outcomesBothWays, wrongCodeCounts } from '../../support/ledger-states';
 import { describeWithDatabase } from '../../support/storage';
 
 const PEOPLE = 6;
@@ -138,6 +138,10 @@ describeWithDatabase('the ledger under anything at once', (database) => {
           });
           expect(await rowsOf(other.runId)).toEqual(foreign);
           expect(await countedStates(db, other.runId)).toEqual({});
+          for (const { runId } of [run, other])
+            expect([one, await wrongCodeCounts(db, runId)]).toEqual([one, []]);
+          const { counted, listed } = await outcomesBothWays(db, run.runId);
+          expect([one, counted]).toEqual([one, listed]);
           before = now;
         }
       }),
@@ -210,6 +214,8 @@ describeWithDatabase('the ledger under anything at once', (database) => {
       const recorded = offered.map((recipient, i) => ({
         ...{ seq: recipient.seq, attempt: recipient.attempt, attempted: true },
         state: results[i % results.length] as (typeof RESULTS)[number],
+        // Some have none, and others come to have another.
+        code: [undefined, 'busy', 'gone'][(i + size) % 3],
         retryAt: new Date(Date.now() - 1_000),
       }));
       await recordChunk(db, taking.page, recorded);
@@ -249,6 +255,7 @@ describeWithDatabase('the ledger under anything at once', (database) => {
       channel: 'sms',
       type: state,
       state,
+      ...(uid.length % 2 === 0 || state === 'failed' ? { code: `of_${state}` } : {}),
     };
   }
 });

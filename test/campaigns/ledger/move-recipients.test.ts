@@ -5,7 +5,7 @@ import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../../../
 import { MOVES, type MoveName } from '../../../src/domain/recipient-moves';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience } from '../../support/audience';
-import { countedStates, storedStates } from '../../support/ledger-states';
+import { countedStates, storedStates, wrongCodeCounts } from '../../support/ledger-states';
 import { describeWithDatabase } from '../../support/storage';
 
 /** A recipient for each pair of an old state and a new one. */
@@ -39,13 +39,17 @@ describeWithDatabase('moving recipients', (database) => {
   async function plantStates() {
     const run = await plantAudience(db, { contacts: PAIRS.length });
     await sql`
-      update recipients r set state = t.state
+      update recipients r set state = t.state, code = case when t.place % 3 = 0 then 'code_' || t.place % 2 end
       from unnest(${PAIRS.map(({ from }) => from)}::text[]) with ordinality as t(state, place)
       where r.run_id = ${run.runId} and r.seq = t.place - 1`.execute(db);
     await sql`
       insert into shard_counts (run_id, channel, shard, state, count)
       select run_id, channel, shard, state, count(*) from recipients
       where run_id = ${run.runId} and state <> 'pending' group by 1, 2, 3, 4`.execute(db);
+    await sql`
+      insert into recipient_codes (run_id, channel, state, code, slot, count)
+      select run_id, channel, state, code, shard % 8, count(*) from recipients
+      where run_id = ${run.runId} and code is not null group by 1, 2, 3, 4, 5`.execute(db);
     return run;
   }
 
@@ -68,6 +72,7 @@ describeWithDatabase('moving recipients', (database) => {
       const states = await storedStates(db, runId);
       expect(states).toEqual(PAIRS.map(({ from, to }, i) => (allowed[i] ? to : from)));
       expect(await countedStates(db, runId)).toEqual(tallied(states));
+      expect(await wrongCodeCounts(db, runId)).toEqual([]);
     },
   );
 

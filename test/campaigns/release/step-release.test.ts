@@ -5,6 +5,7 @@ import { openFallbackTurns } from '../../../src/campaigns/runs/fallback-turns';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { controlLiveRuns } from '../../../src/campaigns/runs/run-rows';
 import type { CampaignTables } from '../../../src/campaigns/tables';
+import { wrongCodeCounts } from '../../support/ledger-states';
 import { StagedRun } from '../../support/staged-run';
 import { describeWithDatabase } from '../../support/storage';
 
@@ -34,6 +35,7 @@ describeWithDatabase('the steps of a release in stages', (database) => {
     expect(await run.send()).toHaveLength(5);
     expect(await run.step()).toEqual({ shards: [] });
     expect(await run.stage()).toMatchObject({ stage: 2, sent: true, nextInSeconds: null });
+    expect(await wrongCodeCounts(db, run.runId)).toEqual([]);
   });
 
   test('the order is random, another one for each run, and the same in each attempt', async () => {
@@ -68,6 +70,7 @@ describeWithDatabase('the steps of a release in stages', (database) => {
       await Promise.all([run.step(), run.step()]);
       expect([kill, (await run.send()).length]).toEqual([kill, 5]);
       expect((await readCounts(db, run.runId)).sms).toMatchObject({ total: 9, sent: 9, waiting: 0 });
+      expect(await wrongCodeCounts(db, run.runId)).toEqual([]);
     }
   });
 
@@ -105,6 +108,7 @@ describeWithDatabase('the steps of a release in stages', (database) => {
     expect((await run.send('sms')).sort()).toEqual(first.sort());
     expect((await run.step()).shards).toHaveLength(2);
     expect(await run.send('email')).toHaveLength(5);
+    expect(await wrongCodeCounts(db, run.runId)).toEqual([]);
   });
 
   describe('a stage is held', () => {

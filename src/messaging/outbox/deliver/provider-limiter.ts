@@ -178,7 +178,7 @@ export function createProviderLimiter(
       if (result?.kind === 'account') heed([message], [result]);
       if (result?.kind === 'stayed' && result.pauseMs !== undefined) {
         limiter.pausedUntilMs = Math.max(limiter.pausedUntilMs, Date.now() + result.pauseMs);
-        batchSize = PROBE_SIZE;
+        limiter.pace?.take(-1);
       }
       return result ?? { kind: 'unknown' };
     },

@@ -1,0 +1,72 @@
+import type { CampaignDetail } from '../api/types.gen';
+import { type Body, type Draft, emptyDraft, gatePercentOf } from './draft';
+
+/** A campaign that has not begun, as the form shows it; what the form has no field for is kept beside it. */
+export function draftOfCampaign(campaign: CampaignDetail): Draft {
+  const { settings, delivery, schedule, release, channel } = campaign;
+  const empty = emptyDraft();
+  const message = (one: { templateId: string; version: number } | undefined, sender: string | undefined) =>
+    one ? { sender: sender ?? '', templateId: one.templateId, version: one.version } : empty.sms;
+  return {
+    ...empty,
+    editing: {
+      id: campaign.id,
+      ownRecipients: campaign.inline,
+      rest: restOf(campaign),
+      ...(schedule && !schedule.cron && !schedule.startAt ? { untilOnly: schedule } : {}),
+    },
+    name: campaign.name,
+    lists: campaign.contactListId,
+    channels: channel,
+    email: message(settings.email, settings.email?.fromEmail),
+    sms: message(settings.sms, settings.sms?.shortCode),
+    voice: message(settings.voice, settings.voice?.callerId),
+    strategy: campaign.strategy ?? empty.strategy,
+    fallbackMinutes: String((campaign.fallbackAfterSeconds ?? 600) / 60),
+    class: campaign.class ?? empty.class,
+    when: schedule?.cron ? 'recurring' : schedule?.startAt ? 'later' : 'now',
+    startAt: schedule?.startAt ? localMinutes(schedule.startAt) : '',
+    cron: schedule?.cron ?? empty.cron,
+    timezone: schedule?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    recipientLocal: schedule?.recipientLocal ?? false,
+    rate: delivery?.ratePerSecond === undefined ? '' : String(delivery.ratePerSecond),
+    quietFrom: delivery?.quietHours?.from ?? '',
+    quietTo: delivery?.quietHours?.to ?? '',
+    stages: (release?.stages ?? []).map(({ recipients, percent, waitSeconds }) => ({
+      size: String(percent ?? recipients ?? ''),
+      unit: percent === undefined ? 'recipients' : 'percent',
+      wait: waitSeconds === undefined ? '' : String(waitSeconds / 60),
+    })),
+    gatePercent: gatePercentOf(release?.gates),
+  };
+}
+
+/** What the form has no field for, so that saving keeps it. */
+function restOf({
+  params,
+  voice,
+  exclude,
+  abort,
+  delivery,
+  schedule,
+  release,
+}: CampaignDetail): Partial<Body> {
+  const { ratePerSecond: _, quietHours, ...ofDelivery } = delivery ?? {};
+  const { from: __, to: ___, ...ofQuietHours } = quietHours ?? { from: '', to: '' };
+  const { endAt, misfire } = schedule ?? {};
+  return {
+    ...(params ? { params } : {}),
+    ...(voice ? { voice } : {}),
+    ...(exclude ? { exclude } : {}),
+    ...(abort ? { abort } : {}),
+    delivery: { ...ofDelivery, ...(quietHours ? { quietHours: ofQuietHours as typeof quietHours } : {}) },
+    schedule: { ...(endAt ? { endAt } : {}), ...(misfire ? { misfire } : {}) },
+    ...(release ? { release: { ...release, stages: [] } } : {}),
+  };
+}
+
+/** As the browser's field for a date and a time has it, by the clocks of this machine. */
+function localMinutes(iso: string): string {
+  const at = new Date(iso);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
