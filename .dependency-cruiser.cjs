@@ -102,7 +102,7 @@ const FOLDERS = [
     name: 'campaigns',
     at: '^src/campaigns/',
     values: ['^src/domain/', '^src/csv/', '^src/storage/(new-id|periodic-cleanup)'],
-    types: ['^src/storage/storage', '^src/log', '^src/foreground', '^src/contracts/'],
+    types: ['^src/storage/storage', '^src/log', '^src/contracts/'],
     why: 'campaigns reach the messaging service only through its HTTP contract, by the gateway',
   },
   {
