@@ -101,9 +101,10 @@ async function lookAtServer(databaseUrl: string): Promise<Finding[]> {
     const found = `PostgreSQL ${version}, with a schema of a newer version of this program (${unknown.at(-1)})`;
     findings.push({
       check,
-      state: 'broken',
+      state: 'note',
       found,
-      wayOut: 'Use the program that it was made by, or a newer one.',
+      wayOut:
+        'During a rolling upgrade that is as it should be. At any other time use the program that it was made by, or a newer one.',
     });
   } else {
     const schema =

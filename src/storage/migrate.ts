@@ -167,6 +167,7 @@ export async function migrateToLatest(kysely: Kysely<unknown>): Promise<void> {
 }
 
 async function tryToMigrate(kysely: Kysely<unknown>): Promise<unknown> {
+  const newer = await migrationsOfNewerBuilds(kysely);
   const migrator = new Migrator({
     db: kysely,
     // Numbers are assigned before the work begins, so that a lower number may come after a higher one. No
@@ -175,7 +176,7 @@ async function tryToMigrate(kysely: Kysely<unknown>): Promise<unknown> {
     provider: {
       getMigrations: async () =>
         Object.fromEntries(
-          Object.entries(MIGRATIONS).map(([name, text]) => [
+          [...Object.entries(MIGRATIONS), ...newer.map((name) => [name, ''] as const)].map(([name, text]) => [
             name,
             {
               up: async (db: Kysely<unknown>) => {
@@ -196,6 +197,18 @@ async function tryToMigrate(kysely: Kysely<unknown>): Promise<unknown> {
     const { error, results = [] } = await migrator.migrateUp();
     if (error !== undefined || results.length === 0) return error;
   }
+}
+
+/**
+ * Migrations that this build does not know. In an upgrade while messages are sent, processes of the earlier build go on
+ * beside a schema that the newer one has made; one of them that is started again then finds these.
+ */
+async function migrationsOfNewerBuilds(kysely: Kysely<unknown>): Promise<string[]> {
+  const { rows: tables } = await sql<{ name: string | null }>`
+    select to_regclass('kysely_migration')::text as name`.execute(kysely);
+  if (!tables[0]?.name) return [];
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(kysely);
+  return rows.map(({ name }) => name).filter((name) => !(name in MIGRATIONS));
 }
 
 /** PostgreSQL's lock_not_available. */
