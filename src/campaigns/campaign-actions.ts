@@ -77,7 +77,7 @@ export async function unarchive(
   if (archivedAt) await tx.updateTable('campaigns').set({ archived_at: null }).where('id', '=', id).execute();
 }
 
-/** The attempt that did it may have died before anybody was told; telling is harmless. */
+/** The attempt that did it may have died before the run was signalled; a second signal is harmless. */
 export async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action): Promise<Consequence> {
   const again = launchAgain(campaign);
   if (action === 'start' || (campaign.stage !== 'started' && !hasSchedule(campaign))) return again;

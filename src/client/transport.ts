@@ -42,8 +42,8 @@ const LAST_DELAY_MS = 10_000;
 const PATIENCE_MS = 60_000;
 const TIMEOUT_MS = 60_000;
 /**
- * A process that is killed in the middle of a call holds the call's key for a minute. Whoever gave up before would
- * make another call of it, with another key, and nobody could tell that both are one.
+ * A process that is killed in the middle of a call holds the call's key for a minute. A caller that gave up before would
+ * make another call of it, with another key, and the server could not know that both are one.
  */
 const IN_PROGRESS_MS = 75_000;
 

@@ -3,7 +3,7 @@ import { CHANNELS } from '../domain/channel';
 
 /**
  * What we answer (api.md 1), for the API's document. Nothing is parsed with these: a test holds real answers
- * against them. Objects of ours are strict, so that a field nobody documented is noticed.
+ * against them. Objects of ours are strict, so that a field without documentation is noticed.
  */
 
 /** ISO 8601, UTC, with milliseconds. */

@@ -25,7 +25,7 @@ const line = (max: number) =>
     .max(max)
     .regex(/^[^\r\n]*$/, 'This must be one line');
 
-/** Nobody means to send an empty email: the template's text is sent then, and without a template nothing is. */
+/** No caller means to send an empty email: the template's text is sent then, and without a template nothing is. */
 const blankAsAbsent = (value: string) => (value.trim() === '' ? undefined : value);
 
 export const campaignTag = z.string().min(1).max(LIMITS.campaignTagChars);

@@ -3,7 +3,7 @@ import { success } from './envelope';
 
 /**
  * What is posted to a link that unsubscribes: by a mail program what RFC 8058 says, by the page what its button
- * says. Anything else is a program that tries links out, and unsubscribes nobody.
+ * says. Anything else is a program that tries links out, and unsubscribes no recipient.
  */
 export const unsubscribeBody = z.union(
   [

@@ -13,8 +13,8 @@ export interface HealthCheck {
   /** Rejects when the server does not work, at the latest after `everyMs`. */
   ask(): Promise<unknown>;
   everyMs: number;
-  /** Time from the first bad answer to the restart, without a good answer in between; many times `everyMs`. */
-  restartAfterMs: number;
+  /** Time from the first bad answer to the restart, without a good answer in between, by what the latest one says. */
+  restartAfterMs(why: string): number;
 }
 
 export interface RunningServer {
@@ -93,7 +93,7 @@ async function endWhenSick(
   signal: AbortSignal,
 ): Promise<void> {
   if (!health) return;
-  const { everyMs, restartAfterMs } = health;
+  const { everyMs } = health;
   let sickSince: number | undefined;
   for (;;) {
     await delay(everyMs, undefined, { signal, ref: false }).catch(() => {});
@@ -109,6 +109,7 @@ async function endWhenSick(
     }
     sickSince ??= Date.now();
     const sickMs = Date.now() - sickSince;
+    const restartAfterMs = health.restartAfterMs(why);
     log.warn(
       { why, sickMs },
       `the ${name} does not work; it is restarted after ${restartAfterMs} ms of this`,

@@ -12,6 +12,8 @@ import { describeWithDatabase } from '../support/storage';
 
 /** What a backend may call and the client does by itself, or not at all, each with its reason. */
 const NOT_A_METHOD = [
+  // Asked by campaigns of the messaging service; a dry run says the same to a backend.
+  'checkSending',
   // For Prometheus.
   'readMetrics',
   // A progress stream needs a campaign that goes on; test/client/fanfare-client.test.ts reads one.

@@ -126,7 +126,7 @@ test('a server that hangs is ended, and brought back on the same port', async ()
   // The server's own check, only more often.
   const health: HealthCheck = {
     everyMs: 250,
-    restartAfterMs: 1_000,
+    restartAfterMs: () => 1_000,
     ask: () => serverHealth(server.address, 'default', 250).ask(),
   };
   const server = await start({ health, onCrash: (outcome) => outcomes.push(outcome) });
@@ -139,6 +139,12 @@ test('a server that hangs is ended, and brought back on the same port', async ()
   expect(isAlive(pid)).toBe(false);
   expect(await answers(server.address)).toBe(true);
 }, 40_000);
+
+test('a server whose database is stuck is restarted sooner than one that answers late', () => {
+  const { restartAfterMs, everyMs } = serverHealth('127.0.0.1:1', 'default');
+  expect(restartAfterMs('GetNamespace operation failed. Error interrupted (9)')).toBeLessThan(everyMs);
+  expect(restartAfterMs('Deadline exceeded')).toBeGreaterThan(2 * everyMs);
+});
 
 test('a server that cannot run is one error with its last words, and leaves nothing running', async () => {
   const broken = join(dataDir, 'temporal');

@@ -23,7 +23,7 @@ export function EmptyState({
   );
 }
 
-/** What went wrong, in the API's words, with its findings and the request's id for whoever has the logs. */
+/** What went wrong, in the API's words, with its findings and the request's id for the operator who has the logs. */
 export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const problem = error instanceof ApiProblem ? error : undefined;
   return (

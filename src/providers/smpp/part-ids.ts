@@ -71,7 +71,7 @@ const FORMS: readonly Form[] = ['same', 'decimal', 'hex'];
 const KEYS = 3;
 /** Of four hexadecimal digits and more, so many in a row have no letter once in a million million times. */
 const DIGITS_BY_CHANCE = 15;
-/** Longer ones are no numbers that anybody counts by, and are always written the same. */
+/** Longer ones are no numbers that a carrier counts by, and are always written the same. */
 const DIGITS = /^\d{1,20}$/;
 const HEX = /^[\da-f]{1,16}$/i;
 

@@ -7,7 +7,7 @@ import { ACCEPTED, UNKNOWN_COMMAND } from './statuses';
 export interface SessionTimes {
   /** For the answer to one PDU, and for a connection to stand. */
   answerMs: number;
-  /** A line that is silent for so long is asked whether anybody is there. */
+  /** A line that is silent for so long is asked whether the other end is there. */
   enquireMs: number;
 }
 

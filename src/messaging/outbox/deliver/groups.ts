@@ -111,7 +111,7 @@ export async function findSuppressed(
   return new Set(rows.map((row) => row.id));
 }
 
-/** Of one workspace, whether it blocks anybody at all is asked once. */
+/** Of one workspace, whether it blocks any address at all is asked once. */
 function suppressedAmong(messages: readonly OutgoingMessage[]) {
   const [first] = messages;
   const isOfOne = messages.every(({ workspaceId }) => workspaceId === first?.workspaceId);

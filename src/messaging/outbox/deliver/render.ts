@@ -68,7 +68,7 @@ function ownTexts({ subject, body }: OutgoingMessage): OwnTexts {
 }
 
 /**
- * The text part of a body costs 30 microseconds a kilobyte, by the quick pass at that. Whoever sends bodies
+ * The text part of a body costs 30 microseconds a kilobyte, by the quick pass at that. A caller that sends bodies
  * often sends the same one to many, so the last ones are remembered; a long one gets no text part.
  */
 function ownBody(html: string): Pick<OwnTexts, 'body' | 'text'> {
