@@ -3,6 +3,7 @@ import type { CallEnding, CallPolicy, CallProgress } from '../domain/call-policy
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
 import type { MessageStory } from '../domain/message-story';
+import type { SendingFinding, SendingQuestion } from '../domain/sending-question';
 
 /** What campaigns need of the world outside their tables; src/app supplies the implementations. */
 
@@ -17,21 +18,6 @@ export interface TemplateLookup {
   ): Promise<TemplateFound | undefined>;
   /** What the service's carriers cannot do of such messages. Without it, they can do everything. */
   check?(workspaceId: string, messages: SendingQuestion): Promise<readonly SendingFinding[]>;
-}
-
-export interface SendingQuestion {
-  channel: Channel;
-  from: string;
-  templateId: string;
-  version: number;
-  class?: string | undefined;
-}
-
-export interface SendingFinding {
-  about: string;
-  /** `error`: no message can be sent so. */
-  severity: string;
-  message: string;
 }
 
 export interface TemplateFound {

@@ -1,6 +1,7 @@
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
 import type { MessageStory } from '../domain/message-story';
+import type { SendingFinding, SendingQuestion } from '../domain/sending-question';
 import type { CallOptions } from '../domain/voice/call-options';
 
 /**
@@ -46,21 +47,6 @@ export interface TemplateInfo {
   placeholders: string[];
   /** The text of an SMS, the document of a call. */
   text?: string | undefined;
-}
-
-export interface SendingQuestion {
-  channel: Channel;
-  from: string;
-  templateId: string;
-  version: number;
-  class?: string | undefined;
-}
-
-export interface SendingFinding {
-  about: string;
-  /** `error`: no message can be sent so. */
-  severity: string;
-  message: string;
 }
 
 export interface OutgoingMessage {

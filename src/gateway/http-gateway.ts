@@ -4,16 +4,9 @@ import { inParallel } from '../domain/in-parallel';
 import { LIMITS } from '../domain/limits';
 import type { MessageEvent } from '../domain/message';
 import type { MessageStory } from '../domain/message-story';
+import type { SendingFinding, SendingQuestion } from '../domain/sending-question';
 import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
-import type {
-  Capability,
-  Gateway,
-  OutgoingMessage,
-  SendAnswer,
-  SendingFinding,
-  SendingQuestion,
-  TemplateInfo,
-} from './gateway';
+import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
 import { campaignRoom, OutboxRoom } from './outbox-room';
 import { bulkAnswers, messageAnswer, strangeAnswer } from './send-answer';
 import { parseToken, type Token, TokenSource } from './token-source';

@@ -20,7 +20,7 @@ const CONTACTS_DEFAULT = 20_000;
 const OLD_DEFAULT = 1_000_000;
 const WARM_UP_CONTACTS = 2_000;
 const LIMIT_MS = 10 * 60_000;
-/** Nobody looks at the campaign; its end is in the record of the simulator. */
+/** How often the campaign is asked for: rarely, since its end is in the record of the simulator. */
 const LOOK_MS = 1_000;
 
 export async function retentionPart(): Promise<unknown> {

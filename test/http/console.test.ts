@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { consoleRoutes } from '../../src/http/console';
+import { NO_CALLERS } from '../support/no-callers';
 import { listen, type TestServer } from './service';
 
 const SCRIPT = 'console.log("a script long enough to be compressed, compressed, compressed")';
@@ -10,7 +11,6 @@ const SCRIPT = 'console.log("a script long enough to be compressed, compressed, 
 describe('the console, as it is served', () => {
   let directory: string;
   let server: TestServer;
-  const nobody = async () => undefined;
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'fanfare-console-'));
@@ -21,7 +21,7 @@ describe('the console, as it is served', () => {
     writeFileSync(join(assets, 'index-1a2b.js.gz'), gzipSync(SCRIPT));
     writeFileSync(join(assets, 'index-1a2b.js.br'), brotliCompressSync(SCRIPT));
     server = await listen({
-      authenticator: { byAccessToken: nobody, byApiKey: nobody, bySession: nobody } as never,
+      authenticator: NO_CALLERS as never,
       routes: [consoleRoutes(directory)],
     });
   });

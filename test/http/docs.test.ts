@@ -1,14 +1,14 @@
 /** Proves the pages about the API, and that they load nothing from other servers. */
 
 import { ERRORS } from '../../src/domain/errors';
+import { NO_CALLERS } from '../support/no-callers';
 import { listen, type TestServer } from './service';
 
 describe('the pages about the API', () => {
   let server: TestServer;
   beforeAll(async () => {
-    const nobody = async () => undefined;
     server = await listen({
-      authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+      authenticator: NO_CALLERS,
       routes: [],
     });
   });

@@ -7,6 +7,7 @@ import type { App } from '../../src/http/request/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
 import type { InboundSms, Receipt } from '../../src/providers/provider';
+import { NO_CALLERS } from '../support/no-callers';
 
 function codesOf(text: string): OptedOutCodes {
   const codes = parseOptedOutCodes(text);
@@ -22,10 +23,9 @@ describe('/inbound/kannel/{secret}', () => {
   let refuse: Error | undefined;
 
   beforeAll(async () => {
-    const nobody = async () => undefined;
     const log = createLog('silent');
     app = await buildServer({
-      authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+      authenticator: NO_CALLERS,
       log,
       routes: [
         inboundKannelRoutes({

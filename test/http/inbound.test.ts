@@ -6,6 +6,7 @@ import type { App } from '../../src/http/request/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
 import type { InboundSms, Receipt } from '../../src/providers/provider';
+import { NO_CALLERS } from '../support/no-callers';
 
 describe('POST /inbound/http/{secret}', () => {
   let app: App;
@@ -15,9 +16,8 @@ describe('POST /inbound/http/{secret}', () => {
   let refuse: Error | undefined;
 
   beforeAll(async () => {
-    const nobody = async () => undefined;
     app = await buildServer({
-      authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+      authenticator: NO_CALLERS,
       log: createLog('silent'),
       routes: [
         inboundRoutes({

@@ -8,14 +8,10 @@ import { healthRoutes } from '../../src/http/health';
 import type { App } from '../../src/http/request/routing';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
+import { NO_CALLERS } from '../support/no-callers';
 import { until } from '../support/until';
 import { listen, type TestServer } from './service';
 
-const nobody = {
-  bySession: async () => undefined,
-  byAccessToken: async () => undefined,
-  byApiKey: async () => undefined,
-};
 const open = { auth: 'open' } as const;
 
 function probeRoutes(app: App): void {
@@ -50,7 +46,7 @@ describe('the HTTP server', () => {
   let server: TestServer;
   beforeAll(async () => {
     server = await listen({
-      authenticator: nobody,
+      authenticator: NO_CALLERS,
       routes: [probeRoutes, healthRoutes(async () => ({ a: true }))],
     });
   });
@@ -281,13 +277,13 @@ describe('the HTTP server', () => {
 
   test('a route that does not say who may call it cannot be added', async () => {
     const careless = (app: App) => void app.get('/careless', async () => ({}));
-    const building = buildServer({ authenticator: nobody, log: createLog('silent'), routes: [careless] });
+    const building = buildServer({ authenticator: NO_CALLERS, log: createLog('silent'), routes: [careless] });
     await expect(building).rejects.toThrow('/careless');
   });
 
   test('readiness names what is missing', async () => {
     const partly = await listen({
-      authenticator: nobody,
+      authenticator: NO_CALLERS,
       routes: [healthRoutes(async () => ({ database: true, temporal: false }))],
     });
     const answer = await partly.call('GET', '/readyz');
@@ -314,7 +310,7 @@ describe('a slow or hurried client', () => {
     `POST /bare HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
 
   test('a body that comes byte by byte is refused, and its connection ended', async () => {
-    const server = await listen({ authenticator: nobody, routes: [probeRoutes], bodyWithinMs: 200 });
+    const server = await listen({ authenticator: NO_CALLERS, routes: [probeRoutes], bodyWithinMs: 200 });
     const { socket, closed } = await connected(server);
     socket.write(head(1_000));
     const drip = setInterval(() => socket.write(' '), 20);
@@ -327,7 +323,7 @@ describe('a slow or hurried client', () => {
   });
 
   test('one that hangs up half-way leaves nothing behind', async () => {
-    const server = await listen({ authenticator: nobody, routes: [probeRoutes], bodyWithinMs: 200 });
+    const server = await listen({ authenticator: NO_CALLERS, routes: [probeRoutes], bodyWithinMs: 200 });
     const { socket, closed } = await connected(server);
     socket.write(`${head(1_000)}{"half":`, () => socket.destroy());
     expect(await closed).toBe('');
@@ -357,7 +353,10 @@ describe('closing the HTTP server', () => {
         return { finished: true };
       });
     };
-    const server = await listen({ authenticator: nobody, routes: [slow, healthRoutes(async () => ({}))] });
+    const server = await listen({
+      authenticator: NO_CALLERS,
+      routes: [slow, healthRoutes(async () => ({}))],
+    });
     const agent = new Agent({ keepAlive: true });
     await new Promise((done) => {
       httpRequest(`${server.url}/healthz`, { agent }, (answer) => answer.resume().on('end', done)).end();
@@ -378,7 +377,7 @@ describe('closing the HTTP server', () => {
 
   test('cuts a request that does not end', async () => {
     const server = await listen({
-      authenticator: nobody,
+      authenticator: NO_CALLERS,
       routes: [(app) => void app.get('/endless', { config: open }, () => new Promise(() => undefined))],
     });
     const answer = server.call('GET', '/endless').then(

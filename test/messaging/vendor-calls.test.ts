@@ -1,16 +1,8 @@
 /** Proves that calls at Twilio say what their documents say, and end as the runner of calls would have them end. */
 
-import type { AddressInfo } from 'node:net';
-import { callDocumentRoutes } from '../../src/http/call-documents';
-import { inboundVendorRoutes } from '../../src/http/inbound-vendors';
-import { buildServer } from '../../src/http/server';
-import { createLog } from '../../src/log';
-import type { MessagingTables } from '../../src/messaging/tables';
-import { createVendorCalls, type VendorCalls } from '../../src/messaging/vendor-calls';
-import type { HandOver, HandOverResult, Provider, Receipt } from '../../src/providers/provider';
+import type { HandOver, HandOverResult } from '../../src/providers/provider';
 import { openTwilioVoice } from '../../src/providers/twilio/twilio-voice';
-import { VENDORS } from '../../src/providers/vendor/vendors';
-import { NO_MAIL } from '../providers/twilio/inbound-vendors';
+import { type CallingVendor, startCallingVendor } from '../support/calling-vendor';
 import { type FakeTwilio, startFakeTwilio } from '../support/fake-twilio';
 import { answerCall, endCall } from '../support/fake-twilio-call';
 import { describeWithDatabase } from '../support/storage';
@@ -21,83 +13,37 @@ const MENU = `<Response><Say>Hello &amp; welcome</Say>
 
 describeWithDatabase('a call at Twilio', (database) => {
   let fake: FakeTwilio;
-  let calls: VendorCalls;
-  let provider: Provider;
-  let receipts: Receipt[];
-  let close: () => Promise<void>;
+  let vendor: CallingVendor;
   let made = 0;
-  const elsewhere: Record<string, string> = {};
-  const fetched: { url: string; fields: Readonly<Record<string, string>> }[] = [];
 
   beforeEach(async () => {
     fake = await startFakeTwilio();
-    receipts = [];
-    fetched.length = 0;
-    const storage = await database.open();
-    const db = storage.tables<MessagingTables>();
-    calls = createVendorCalls({
-      db,
-      documents: {
-        async fetch({ url, fields }) {
-          fetched.push({ url, fields });
-          const text = elsewhere[url];
-          return text === undefined ? { problem: 'document_404' } : { url, text };
-        },
+    vendor = await startCallingVendor(
+      await database.open(),
+      'twilio',
+      {
+        settings: { accountSid: fake.account.accountSid, url: fake.url },
+        secrets: { authToken: fake.account.authToken },
       },
-    });
-    const { accountSid, authToken } = fake.account;
-    const account = {
-      id: 'acc_1',
-      provider: 'twilio:acc_1',
-      settings: { accountSid, url: fake.url },
-      secrets: { authToken },
-    };
-    let publicUrl = '';
-    const deps = {
-      accounts: { find: async () => ({ ...account, secrets: [account.secrets] }) },
-      sendersRefused: async () => undefined,
-      receiptsOf: () => async (some: Receipt[]) => void receipts.push(...some),
-      inboundOf: () => async () => undefined,
-      mailTools: NO_MAIL,
-      publicUrl: () => publicUrl,
-      calls,
-      vendors: VENDORS,
-      log: createLog('silent'),
-    };
-    const nobody = async () => undefined;
-    const app = await buildServer({
-      authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
-      log: createLog('silent'),
-      routes: [inboundVendorRoutes(deps), callDocumentRoutes(deps)],
-    });
-    await app.listen({ host: '127.0.0.1', port: 0 });
-    publicUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    provider = openTwilioVoice({
-      ...{ channel: 'voice', account, calls },
-      addresses: {
-        callback: (id) => `${publicUrl}/inbound/twilio/acc_1?m=${id}`,
-        document: (path) => `${publicUrl}/calls/${path}`,
-      },
-    });
-    close = async () => {
-      await app.close();
-      await provider.close();
-      await fake.close();
-    };
+      openTwilioVoice,
+    );
   });
-  afterEach(() => close());
+  afterEach(async () => {
+    await vendor.close();
+    await fake.close();
+  });
 
   const message = (xml: string, voice: HandOver['voice'] = {}): HandOver => ({
     ...{ id: `msg_${made++}`, uid: `u${made}`, channel: 'voice', to: '+12025550190', from: '+12125550100' },
     ...{ xml, voice, attempt: 1 },
   });
   async function call(xml: string, voice: HandOver['voice'] = {}): Promise<HandOverResult> {
-    const [result] = await provider.handOver([message(xml, voice)]);
+    const [result] = await vendor.provider.handOver([message(xml, voice)]);
     return result as HandOverResult;
   }
   const placed = () => fake.calls.at(-1) as (typeof fake.calls)[number];
-  const types = () => receipts.map(({ type }) => type);
-  const last = () => receipts.at(-1);
+  const types = () => vendor.receipts.map(({ type }) => type);
+  const last = () => vendor.receipts.at(-1);
 
   test('is asked for with its document, every event, its times and who is to be found out', async () => {
     expect(
@@ -155,7 +101,9 @@ describeWithDatabase('a call at Twilio', (database) => {
     await call(MENU);
     const story = await answerCall(fake, placed(), { keys: ['9'] });
     expect(story.heard.slice(-2)).toEqual(['Gather 1', 'Hangup']);
-    expect(receipts.find(({ type, data }) => type === 'digits' && data?.digits === '9')?.data).toMatchObject({
+    expect(
+      vendor.receipts.find(({ type, data }) => type === 'digits' && data?.digits === '9')?.data,
+    ).toMatchObject({
       optedOut: true,
     });
     expect(last()?.data).toMatchObject({ outcome: 'opted_out', optedOut: true });
@@ -167,7 +115,7 @@ describeWithDatabase('a call at Twilio', (database) => {
     await call(xml);
     const story = await answerCall(fake, placed(), { keys: ['1234', '56'] });
     expect(story.heard).toEqual(['Say Your number', 'Gather 4', 'Say More', 'Gather', 'Hangup']);
-    expect(receipts.filter(({ type }) => type === 'digits').map(({ data }) => data?.digits)).toEqual([
+    expect(vendor.receipts.filter(({ type }) => type === 'digits').map(({ data }) => data?.digits)).toEqual([
       '1234',
       '56',
     ]);
@@ -206,9 +154,9 @@ describeWithDatabase('a call at Twilio', (database) => {
   });
 
   test('goes on with other documents, records, plays, waits and connects', async () => {
-    elsewhere['https://elsewhere.example/next?a=1'] =
+    vendor.elsewhere['https://elsewhere.example/next?a=1'] =
       '<Response><Play>tone.wav</Play><Pause length="2"/><Record maxLength="30" action="/done"/></Response>';
-    elsewhere['https://elsewhere.example/done'] =
+    vendor.elsewhere['https://elsewhere.example/done'] =
       '<Response><Play digits="12w3"/><Dial callerId="+12125550100"><Number>+12025550199</Number></Dial><Say>Bye</Say></Response>';
     await call(
       '<Response><Say>One moment</Say><Redirect>https://elsewhere.example/next?a=1</Redirect></Response>',
@@ -224,11 +172,11 @@ describeWithDatabase('a call at Twilio', (database) => {
       'Say Bye',
       'Hangup',
     ]);
-    expect(fetched.map(({ url }) => url)).toEqual([
+    expect(vendor.fetched.map(({ url }) => url)).toEqual([
       'https://elsewhere.example/next?a=1',
       'https://elsewhere.example/done',
     ]);
-    expect(fetched[1]?.fields).toMatchObject({ RecordingSid: 'RE1', RecordingDuration: '7' });
+    expect(vendor.fetched[1]?.fields).toMatchObject({ RecordingSid: 'RE1', RecordingDuration: '7' });
     expect(last()?.data).toMatchObject({
       recording: 'RE1',
       documents: ['https://elsewhere.example/next', 'https://elsewhere.example/done'],

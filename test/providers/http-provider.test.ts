@@ -7,6 +7,7 @@ import { createLog } from '../../src/log';
 import { openHttpProvider } from '../../src/providers/http-provider';
 import type { HandOver, HandOverResult, Provider, ReceiptSink } from '../../src/providers/provider';
 import { freePort } from '../support/free-port';
+import { NO_CALLERS } from '../support/no-callers';
 import { until } from '../support/until';
 import { providerConformance, type Rig } from './conformance';
 import { answer, bodyOf, startHttpCarrier } from './http-carrier';
@@ -39,9 +40,8 @@ function createRig(idempotent: boolean): () => Promise<Rig> {
 }
 
 async function startInbound(takeReceipts: ReceiptSink): Promise<{ url: string; close(): Promise<void> }> {
-  const nobody = async () => undefined;
   const app = await buildServer({
-    authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+    authenticator: NO_CALLERS,
     log: createLog('silent'),
     routes: [inboundRoutes({ secret: 'secret', takeReceipts, takeInbound: async () => undefined })],
   });

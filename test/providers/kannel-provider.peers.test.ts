@@ -5,18 +5,18 @@ import { createLog } from '../../src/log';
 import { openKannelProvider } from '../../src/providers/kannel-provider';
 import type { HandOver, InboundSms, Provider, Receipt, ReceiptSink } from '../../src/providers/provider';
 import { type Kannel, startKannel } from '../support/kannel';
+import { NO_CALLERS } from '../support/no-callers';
 import { startSmsc } from '../support/smsc';
 import { until } from '../support/until';
 import { providerConformance, type Rig } from './conformance';
 
 /** The route that Kannel reports to, at a port that does not change while the product behind it does. */
 async function startInbound() {
-  const nobody = async () => undefined;
   const received: { receipts: Receipt[]; inbound: InboundSms[] } = { receipts: [], inbound: [] };
   let sink: ReceiptSink = async (receipts) => void received.receipts.push(...receipts);
   const log = createLog('silent');
   const app = await buildServer({
-    authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+    authenticator: NO_CALLERS,
     log,
     routes: [
       inboundKannelRoutes({

@@ -5,6 +5,7 @@ import type { HttpAnswer } from '../http-answer';
 import type { NoAnswer } from '../http-exchange';
 import type { HandOver, Provider } from '../provider';
 import { callingAccount } from '../vendor/call-desk';
+import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import type { JsonClient } from '../vendor/json-client';
 import { provenAddress } from '../vendor/message-address';
 import { placeCall } from '../vendor/place-call';
@@ -37,13 +38,7 @@ export function openTelnyxVoice({ account, addresses, calls, answerTimeoutMs }: 
   return {
     name: 'telnyx',
     channel: 'voice',
-    capabilities: {
-      idempotent: false,
-      receipts: true,
-      batchMax: LIMITS.vendorConnections,
-      parallel: LIMITS.vendorConnections,
-      answersEach: true,
-    },
+    capabilities: VENDOR_CAPABILITIES,
     start: async () => undefined,
     handOver: client.handOver(handOne),
     async withdraw(providerId) {

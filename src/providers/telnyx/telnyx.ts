@@ -2,6 +2,7 @@ import { LIMITS } from '../../domain/limits';
 import { measureSms } from '../../domain/sms-encoding';
 import type { HttpAnswer } from '../http-answer';
 import type { HandOver, HandOverResult, Provider } from '../provider';
+import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import { isName } from '../vendor/inabilities';
 import { provenAddress } from '../vendor/message-address';
 import type { Inability, Vendor, VendorAccount, VendorOptions, Wish } from '../vendor/vendor';
@@ -69,13 +70,7 @@ function openTelnyxSms({ account, addresses, answerTimeoutMs }: VendorOptions): 
   return {
     name: 'telnyx',
     channel: 'sms',
-    capabilities: {
-      idempotent: false,
-      receipts: true,
-      batchMax: LIMITS.vendorConnections,
-      parallel: LIMITS.vendorConnections,
-      answersEach: true,
-    },
+    capabilities: VENDOR_CAPABILITIES,
     start: async () => undefined,
     handOver: client.handOver(handOne),
     close: () => client.close(),

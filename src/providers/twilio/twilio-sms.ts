@@ -1,5 +1,5 @@
-import { LIMITS } from '../../domain/limits';
 import type { HandOver, HandOverResult, Provider } from '../provider';
+import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import type { VendorOptions } from '../vendor/vendor';
 import { resultOfAnswer } from '../vendor/vendor-answer';
 import { openTwilioClient, readTwilio } from './twilio-client';
@@ -31,13 +31,7 @@ export function openTwilioSms({ account, addresses, answerTimeoutMs }: VendorOpt
   return {
     name: 'twilio',
     channel: 'sms',
-    capabilities: {
-      idempotent: false,
-      receipts: true,
-      batchMax: LIMITS.vendorConnections,
-      parallel: LIMITS.vendorConnections,
-      answersEach: true,
-    },
+    capabilities: VENDOR_CAPABILITIES,
     start: async () => undefined,
     handOver: client.handOver(handOne),
     async lookUp(message) {

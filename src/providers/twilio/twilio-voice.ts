@@ -2,6 +2,7 @@ import { LIMITS } from '../../domain/limits';
 import { CALL_DEFAULTS } from '../../domain/voice/call-options';
 import type { HandOver, Provider } from '../provider';
 import { callingAccount } from '../vendor/call-desk';
+import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import { placeCall } from '../vendor/place-call';
 import type { VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
 import { resultOfAnswer } from '../vendor/vendor-answer';
@@ -32,13 +33,7 @@ export function openTwilioVoice({ account, addresses, calls, answerTimeoutMs }: 
   return {
     name: 'twilio',
     channel: 'voice',
-    capabilities: {
-      idempotent: false,
-      receipts: true,
-      batchMax: LIMITS.vendorConnections,
-      parallel: LIMITS.vendorConnections,
-      answersEach: true,
-    },
+    capabilities: VENDOR_CAPABILITIES,
     start: async () => undefined,
     handOver: client.handOver(handOne),
     async lookUp(message) {

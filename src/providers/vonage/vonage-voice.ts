@@ -2,6 +2,7 @@ import { LIMITS } from '../../domain/limits';
 import { CALL_DEFAULTS } from '../../domain/voice/call-options';
 import type { HandOver, HandOverResult, InDoubt, LookUpResult, Provider } from '../provider';
 import { callingAccount } from '../vendor/call-desk';
+import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import { provenAddress } from '../vendor/message-address';
 import { placeCall } from '../vendor/place-call';
 import type { Inability, VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
@@ -57,13 +58,7 @@ export function openVonageVoice({ account, addresses, calls, answerTimeoutMs }: 
   return {
     name: 'vonage',
     channel: 'voice',
-    capabilities: {
-      idempotent: false,
-      receipts: true,
-      batchMax: LIMITS.vendorConnections,
-      parallel: LIMITS.vendorConnections,
-      answersEach: true,
-    },
+    capabilities: VENDOR_CAPABILITIES,
     start: async () => undefined,
     handOver: client.handOver(handOne),
     async lookUp(message) {

@@ -1,6 +1,7 @@
 import { LIMITS } from '../../domain/limits';
 import { measureSms } from '../../domain/sms-encoding';
 import type { HandOver, HandOverResult, Provider } from '../provider';
+import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import { longerThan } from '../vendor/inabilities';
 import { provenAddress } from '../vendor/message-address';
 import type { Vendor, VendorAccount, VendorOptions } from '../vendor/vendor';
@@ -57,13 +58,7 @@ function openVonageSms({ account, addresses, answerTimeoutMs }: VendorOptions): 
   return {
     name: 'vonage',
     channel: 'sms',
-    capabilities: {
-      idempotent: false,
-      receipts: true,
-      batchMax: LIMITS.vendorConnections,
-      parallel: LIMITS.vendorConnections,
-      answersEach: true,
-    },
+    capabilities: VENDOR_CAPABILITIES,
     start: async () => undefined,
     handOver: client.handOver(handOne),
     close: () => client.close(),

@@ -11,6 +11,7 @@ import type { Storage } from '../../../src/storage/storage';
 import { NO_MAIL } from '../../providers/twilio/inbound-vendors';
 import { type FakeTelnyx, startFakeTelnyx } from '../../support/fake-json-carrier';
 import { tellTelnyxCall } from '../../support/fake-telnyx-call';
+import { NO_CALLERS } from '../../support/no-callers';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { addTemplate, createOutboxRig, type OutboxRig } from '../outbox-rig';
@@ -73,11 +74,10 @@ describeWithDatabase('calls of an account at once', (database) => {
   };
 
   async function serve({ delivery, calls }: Awaited<ReturnType<typeof process>>, accountId: string) {
-    const nobody = async () => undefined;
     const { settings, secrets } = fake;
     const account = { id: accountId, provider: `telnyx:${accountId}`, settings, secrets: [secrets] };
     const app = await buildServer({
-      authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+      authenticator: NO_CALLERS,
       log: createLog('silent'),
       routes: [
         inboundVendorRoutes({

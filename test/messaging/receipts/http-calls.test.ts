@@ -16,6 +16,7 @@ import { openHttpProvider } from '../../../src/providers/http-provider';
 import type { HandOver } from '../../../src/providers/provider';
 import { newId } from '../../../src/storage/new-id';
 import { answer, bodyOf } from '../../providers/http-carrier';
+import { NO_CALLERS } from '../../support/no-callers';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { ScriptedProvider } from '../scripted-provider';
@@ -69,9 +70,8 @@ describeWithDatabase('calls that a carrier over HTTP makes', (database) => {
       },
     });
     await delivery.start();
-    const nobody = async () => undefined;
     const inbound = await buildServer({
-      authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+      authenticator: NO_CALLERS,
       log,
       routes: [
         inboundRoutes({

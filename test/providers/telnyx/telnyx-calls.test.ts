@@ -1,21 +1,14 @@
 /** Proves that calls at Telnyx say what their documents say, and end as the runner of calls would have them end. */
 
-import type { AddressInfo } from 'node:net';
 import Telnyx from 'telnyx';
-import { callDocumentRoutes } from '../../../src/http/call-documents';
-import { inboundVendorRoutes } from '../../../src/http/inbound-vendors';
-import { buildServer } from '../../../src/http/server';
-import { createLog } from '../../../src/log';
-import type { MessagingTables } from '../../../src/messaging/tables';
-import { createVendorCalls } from '../../../src/messaging/vendor-calls';
-import type { HandOver, HandOverResult, Provider, Receipt } from '../../../src/providers/provider';
+import type { HandOver, HandOverResult } from '../../../src/providers/provider';
 import { TELNYX } from '../../../src/providers/telnyx/telnyx';
-import { VENDORS } from '../../../src/providers/vendor/vendors';
+import { type CallingVendor, startCallingVendor } from '../../support/calling-vendor';
 import { type FakeTelnyx, startFakeTelnyx, TO } from '../../support/fake-json-carrier';
 import { answerTelnyxCall, tellTelnyxCall } from '../../support/fake-telnyx-call';
 import { describeWithDatabase } from '../../support/storage';
 import { providerConformance, type Rig } from '../conformance';
-import { NO_MAIL, startInboundVendors } from '../twilio/inbound-vendors';
+import { startInboundVendors } from '../twilio/inbound-vendors';
 
 const MENU = `<Response><Say>Hello &amp; welcome</Say>
 <Gather output="menu" numDigits="1" timeout="4" optOutDigits="9"><Say>One or nine</Say></Gather>
@@ -102,61 +95,17 @@ async function endCalls(fake: FakeTelnyx, publicUrl: string): Promise<void> {
 
 describeWithDatabase('a call at Telnyx', (database) => {
   let fake: FakeTelnyx;
-  let provider: Provider;
-  let receipts: Receipt[];
-  let close: () => Promise<void>;
+  let vendor: CallingVendor;
   let made = 0;
-  const elsewhere: Record<string, string> = {};
 
   beforeEach(async () => {
     fake = await startFakeTelnyx();
-    receipts = [];
-    const storage = await database.open();
-    const calls = createVendorCalls({
-      db: storage.tables<MessagingTables>(),
-      documents: {
-        async fetch({ url }) {
-          const text = elsewhere[url];
-          return text === undefined ? { problem: 'document_404' } : { url, text };
-        },
-      },
-    });
-    const { settings, secrets } = fake;
-    const account = { id: 'acc_1', provider: 'telnyx:acc_1', settings, secrets };
-    let publicUrl = '';
-    const deps = {
-      accounts: { find: async () => ({ ...account, secrets: [secrets] }) },
-      sendersRefused: async () => undefined,
-      receiptsOf: () => async (some: Receipt[]) => void receipts.push(...some),
-      inboundOf: () => async () => undefined,
-      mailTools: NO_MAIL,
-      publicUrl: () => publicUrl,
-      calls,
-      vendors: VENDORS,
-      log: createLog('silent'),
-    };
-    const nobody = async () => undefined;
-    const app = await buildServer({
-      authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
-      log: createLog('silent'),
-      routes: [inboundVendorRoutes(deps), callDocumentRoutes(deps)],
-    });
-    await app.listen({ host: '127.0.0.1', port: 0 });
-    publicUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    provider = TELNYX.open({
-      ...{ channel: 'voice', account, calls },
-      addresses: {
-        callback: (id) => `${publicUrl}/inbound/telnyx/acc_1?m=${id}`,
-        document: (path) => `${publicUrl}/calls/${path}`,
-      },
-    });
-    close = async () => {
-      await app.close();
-      await provider.close();
-      await fake.close();
-    };
+    vendor = await startCallingVendor(await database.open(), 'telnyx', fake, TELNYX.open);
   });
-  afterEach(() => close());
+  afterEach(async () => {
+    await vendor.close();
+    await fake.close();
+  });
 
   async function call(xml: string, voice: HandOver['voice'] = {}, to = TO.accepted as string) {
     made += 1;
@@ -167,11 +116,11 @@ describeWithDatabase('a call at Telnyx', (database) => {
       to,
       from: '+12125550100',
     };
-    const [result] = await provider.handOver([{ ...message, xml, voice, attempt: 1 }]);
+    const [result] = await vendor.provider.handOver([{ ...message, xml, voice, attempt: 1 }]);
     return result as HandOverResult;
   }
   const placed = () => fake.telnyxCalls.at(-1) as FakeTelnyx['telnyxCalls'][number];
-  const last = () => receipts.at(-1);
+  const last = () => vendor.receipts.at(-1);
 
   test('is asked for with its events, its times, who is to be found out and an id of its own', async () => {
     const result = await call(MENU, { machine: 'leave_message', ringTimeoutSeconds: 25, maxSeconds: 90 });
@@ -250,9 +199,9 @@ describeWithDatabase('a call at Telnyx', (database) => {
   );
 
   test('goes on with other documents, plays, waits, sends tones, records and connects', async () => {
-    elsewhere['https://elsewhere.example/next'] =
+    vendor.elsewhere['https://elsewhere.example/next'] =
       '<Response><Play>tone.wav</Play><Pause length="2"/><Play digits="1w2"/><Record maxLength="30" action="/done"/></Response>';
-    elsewhere['https://elsewhere.example/done'] =
+    vendor.elsewhere['https://elsewhere.example/done'] =
       '<Response><Dial callerId="+12125550100"><Number>+12025550199</Number></Dial><Say>Bye</Say></Response>';
     await call(
       '<Response><Say>One moment</Say><Redirect>https://elsewhere.example/next</Redirect></Response>',
@@ -272,7 +221,7 @@ describeWithDatabase('a call at Telnyx', (database) => {
     const transfer = placed().commands.find(({ action }) => action === 'transfer')?.body;
     expect(transfer).toMatchObject({ from: '+12125550100', park_after_unbridge: 'self', timeout_secs: 30 });
     expect(last()?.data).toMatchObject({ recording: 'https://s3.example/recordings/rec-1.mp3' });
-    expect(JSON.stringify(receipts)).not.toContain('Amz-Signature');
+    expect(JSON.stringify(vendor.receipts)).not.toContain('Amz-Signature');
   });
 
   test.each([
@@ -341,7 +290,7 @@ describeWithDatabase('a call at Telnyx', (database) => {
     });
     const forged = placed().body.webhook_url.replace(/m=[^&]+/, `m=msg_x${made - 1}`);
     expect(await fake.post(forged, event('call.answered'))).toBe(200);
-    expect(receipts.every(({ id }) => id === undefined)).toBe(true);
+    expect(vendor.receipts.every(({ id }) => id === undefined)).toBe(true);
     expect(fake.telnyxCalls.flatMap(({ commands }) => commands)).toEqual([]);
     const url = placed().body.webhook_url;
     expect(await fake.post(url, event('call.answered'), { signedText: 'other' })).toBe(403);
@@ -352,10 +301,10 @@ describeWithDatabase('a call at Telnyx', (database) => {
   test('is taken back by hanging up, once', async () => {
     const result = await call(MENU);
     const id = (result as { providerId: string }).providerId;
-    await provider.withdraw?.(id);
+    await vendor.provider.withdraw?.(id);
     expect(placed().commands.map(({ action }) => action)).toEqual(['hangup']);
     placed().isAlive = false;
-    await provider.withdraw?.(id);
+    await vendor.provider.withdraw?.(id);
     expect(placed().commands).toHaveLength(1);
   });
 

@@ -7,6 +7,7 @@ import type { MailEventTools } from '../../../src/providers/mail-events/mail-eve
 import type { InboundSink, ReceiptSink } from '../../../src/providers/provider';
 import type { VendorAccount } from '../../../src/providers/vendor/vendor';
 import { VENDORS } from '../../../src/providers/vendor/vendors';
+import { NO_CALLERS } from '../../support/no-callers';
 
 export const NO_MAIL: MailEventTools = {
   now: Date.now,
@@ -43,10 +44,9 @@ export async function startInboundVendors({
   mailTools?: MailEventTools;
   calls?: Partial<VendorCalls>;
 }): Promise<{ url: string; close(): Promise<void> }> {
-  const nobody = async () => undefined;
   let url = '';
   const app = await buildServer({
-    authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
+    authenticator: NO_CALLERS,
     log: createLog('silent'),
     routes: [
       inboundVendorRoutes({

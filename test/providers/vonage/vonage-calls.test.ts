@@ -1,19 +1,11 @@
 /** Proves that calls at Vonage say what their documents say, and end as the runner of calls would have them end. */
 
-import type { AddressInfo } from 'node:net';
-import { callDocumentRoutes } from '../../../src/http/call-documents';
-import { inboundVendorRoutes } from '../../../src/http/inbound-vendors';
-import { buildServer } from '../../../src/http/server';
-import { createLog } from '../../../src/log';
-import type { MessagingTables } from '../../../src/messaging/tables';
-import { createVendorCalls } from '../../../src/messaging/vendor-calls';
-import type { HandOver, HandOverResult, Provider, Receipt } from '../../../src/providers/provider';
-import { VENDORS } from '../../../src/providers/vendor/vendors';
+import type { HandOver, HandOverResult } from '../../../src/providers/provider';
 import { VONAGE } from '../../../src/providers/vonage/vonage';
+import { type CallingVendor, startCallingVendor } from '../../support/calling-vendor';
 import { type FakeJsonCarrier, startFakeVonage, TO } from '../../support/fake-json-carrier';
 import { answerVonageCall, tellVonageCall } from '../../support/fake-vonage-call';
 import { describeWithDatabase } from '../../support/storage';
-import { NO_MAIL } from '../twilio/inbound-vendors';
 
 const MENU = `<Response><Say>Hello &amp; welcome</Say>
 <Gather output="menu" numDigits="1" timeout="4" optOutDigits="9"><Say>One or nine</Say></Gather>
@@ -21,61 +13,17 @@ const MENU = `<Response><Say>Hello &amp; welcome</Say>
 
 describeWithDatabase('a call at Vonage', (database) => {
   let fake: FakeJsonCarrier;
-  let provider: Provider;
-  let receipts: Receipt[];
-  let close: () => Promise<void>;
+  let vendor: CallingVendor;
   let made = 0;
-  const elsewhere: Record<string, string> = {};
 
   beforeEach(async () => {
     fake = await startFakeVonage();
-    receipts = [];
-    const storage = await database.open();
-    const calls = createVendorCalls({
-      db: storage.tables<MessagingTables>(),
-      documents: {
-        async fetch({ url }) {
-          const text = elsewhere[url];
-          return text === undefined ? { problem: 'document_404' } : { url, text };
-        },
-      },
-    });
-    const { settings, secrets } = fake;
-    const account = { id: 'acc_1', provider: 'vonage:acc_1', settings, secrets };
-    let publicUrl = '';
-    const deps = {
-      accounts: { find: async () => ({ ...account, secrets: [secrets] }) },
-      sendersRefused: async () => undefined,
-      receiptsOf: () => async (some: Receipt[]) => void receipts.push(...some),
-      inboundOf: () => async () => undefined,
-      mailTools: NO_MAIL,
-      publicUrl: () => publicUrl,
-      calls,
-      vendors: VENDORS,
-      log: createLog('silent'),
-    };
-    const nobody = async () => undefined;
-    const app = await buildServer({
-      authenticator: { bySession: nobody, byAccessToken: nobody, byApiKey: nobody },
-      log: createLog('silent'),
-      routes: [inboundVendorRoutes(deps), callDocumentRoutes(deps)],
-    });
-    await app.listen({ host: '127.0.0.1', port: 0 });
-    publicUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    provider = VONAGE.open({
-      ...{ channel: 'voice', account, calls },
-      addresses: {
-        callback: (id) => `${publicUrl}/inbound/vonage/acc_1?m=${id}`,
-        document: (path) => `${publicUrl}/calls/${path}`,
-      },
-    });
-    close = async () => {
-      await app.close();
-      await provider.close();
-      await fake.close();
-    };
+    vendor = await startCallingVendor(await database.open(), 'vonage', fake, VONAGE.open);
   });
-  afterEach(() => close());
+  afterEach(async () => {
+    await vendor.close();
+    await fake.close();
+  });
 
   async function call(xml: string, voice: HandOver['voice'] = {}, to = TO.accepted as string) {
     made += 1;
@@ -86,11 +34,11 @@ describeWithDatabase('a call at Vonage', (database) => {
       to,
       from: '+12125550100',
     };
-    const [result] = await provider.handOver([{ ...message, xml, voice, attempt: 1 }]);
+    const [result] = await vendor.provider.handOver([{ ...message, xml, voice, attempt: 1 }]);
     return result as HandOverResult;
   }
   const placed = () => fake.calls.at(-1) as (typeof fake.calls)[number];
-  const last = () => receipts.at(-1);
+  const last = () => vendor.receipts.at(-1);
 
   test('is asked for with its document, its events, its times and who is to be found out', async () => {
     const result = await call(MENU, { machine: 'leave_message', ringTimeoutSeconds: 25, maxSeconds: 90 });
@@ -162,9 +110,9 @@ describeWithDatabase('a call at Vonage', (database) => {
   });
 
   test('goes on with other documents, plays, waits, records and connects', async () => {
-    elsewhere['https://elsewhere.example/next'] =
+    vendor.elsewhere['https://elsewhere.example/next'] =
       '<Response><Play>tone.wav</Play><Pause length="2"/><Record maxLength="30" action="/done"/></Response>';
-    elsewhere['https://elsewhere.example/done'] =
+    vendor.elsewhere['https://elsewhere.example/done'] =
       '<Response><Dial callerId="+12125550100"><Number>+12025550199</Number></Dial><Say>Bye</Say></Response>';
     await call(
       '<Response><Say>One moment</Say><Redirect>https://elsewhere.example/next</Redirect></Response>',
@@ -204,7 +152,7 @@ describeWithDatabase('a call at Vonage', (database) => {
     const forged = placed().body.event_url[0]?.replace(/m=[^&]+/, `m=msg_v${made - 1}`) as string;
     const event = { uuid: placed().uuid, conversation_uuid: 'CON-1', status: 'busy' };
     expect(await fake.post(forged, event)).toBe(200);
-    expect(receipts.every(({ id }) => id === undefined)).toBe(true);
+    expect(vendor.receipts.every(({ id }) => id === undefined)).toBe(true);
     const url = other.body.answer_url[0] as string;
     expect((await fake.ask(url, {}, { claims: { iss: 'Other' } })).status).toBe(403);
     expect((await fake.ask(url, {}, { signedText: 'other' })).status).toBe(403);
@@ -215,17 +163,17 @@ describeWithDatabase('a call at Vonage', (database) => {
   test('is taken back only while it rings, and found by its numbers', async () => {
     const result = await call(MENU);
     const id = (result as { providerId: string }).providerId;
-    await provider.withdraw?.(id);
+    await vendor.provider.withdraw?.(id);
     expect(placed().updates).toEqual([{ action: 'hangup' }]);
     placed().status = 'answered';
-    await provider.withdraw?.(id);
+    await vendor.provider.withdraw?.(id);
     expect(placed().updates).toHaveLength(1);
     const doubt = {
       ...{ id: 'm', to: TO.accepted, from: '+12125550100', text: undefined },
       ...{ sinceMs: Date.now() - 1_000, untilMs: Date.now() },
     };
-    expect(await provider.lookUp?.(doubt)).toEqual({ kind: 'found', providerIds: [id] });
-    expect(await provider.lookUp?.({ ...doubt, to: '+12025550111' })).toEqual({ kind: 'none' });
+    expect(await vendor.provider.lookUp?.(doubt)).toEqual({ kind: 'found', providerIds: [id] });
+    expect(await vendor.provider.lookUp?.({ ...doubt, to: '+12025550111' })).toEqual({ kind: 'none' });
   });
 
   test('whose document Vonage cannot carry out is never placed', async () => {
