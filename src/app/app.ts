@@ -86,6 +86,11 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
       openStorage({
         databaseUrl: database.url,
         onIndex: (index) => log.debug({ index }, 'Building an index'),
+        onNewer: (migrations) =>
+          log.warn(
+            { migrations },
+            'The database has the schema of a newer build; end this process when the upgrade is done',
+          ),
       }),
     options,
   );

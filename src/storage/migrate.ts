@@ -152,12 +152,20 @@ export const onlineIndexes = (): string =>
 export const gradualUpdates = (): GradualUpdate[] =>
   Object.entries(GRADUAL).flatMap(([migration, updates]) => (migration in MIGRATIONS ? updates : []));
 
+/** Called with the migrations in the database that this build does not know. */
+export type OnNewer = (migrations: readonly string[]) => void;
+
 /**
  * Brings the schema up to date under a database lock, so that many processes may start at once. Migrations are
  * plain SQL and go forward only. A migration that would wait for a lock makes every later statement on the table
  * wait behind it. It therefore gives up after `LIMITS.migrationLockMs`, and is tried again.
  */
-export async function migrateToLatest(kysely: Kysely<unknown>): Promise<void> {
+export async function migrateToLatest(
+  kysely: Kysely<unknown>,
+  onNewer: OnNewer = () => {},
+): Promise<void> {
+  const newer = await migrationsOfNewerBuilds(kysely);
+  if (newer.length > 0) onNewer(newer);
   for (let tries = 1; ; tries++) {
     const error = await tryToMigrate(kysely);
     if (error === undefined) return;

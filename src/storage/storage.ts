@@ -2,7 +2,7 @@ import { Kysely } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import { isSmall } from './database-size';
 import { type GradualUpdates, type OnUpdate, updateGradually } from './gradual-updates';
-import { gradualUpdates, migrateToLatest, onlineIndexes } from './migrate';
+import { gradualUpdates, migrateToLatest, type OnNewer, onlineIndexes } from './migrate';
 import { buildIndexes, type OnIndex, type OnlineIndexes } from './online-indexes';
 import { OwnTablesDialect } from './own-tables';
 import { createPostgresPool, isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
@@ -52,6 +52,7 @@ export interface StorageOptions {
   idleInTransactionMs?: number | undefined;
   onIndex?: OnIndex | undefined;
   onUpdate?: OnUpdate | undefined;
+  onNewer?: OnNewer | undefined;
 }
 
 /**
@@ -64,7 +65,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   let updates: GradualUpdates;
   let indexes: OnlineIndexes;
   try {
-    await migrateToLatest(kysely);
+    await migrateToLatest(kysely, options.onNewer);
     updates = await updateGradually(kysely, gradualUpdates(), options.onUpdate);
     indexes = await buildIndexes(kysely, onlineIndexes(), options.onIndex);
     if (await isSmall(kysely)) await Promise.all([updates.done, indexes.done]);

@@ -51,12 +51,20 @@ describeWithDatabase('migrations', (database) => {
   test('a process of an earlier build starts again beside a schema that a newer one has made', async () => {
     const all = { ...MIGRATIONS };
     const place = await database.place({ migrated: true });
-    for (const name of Object.keys(all).sort().slice(-2)) delete MIGRATIONS[name];
-    const earlier = await openStorage(place);
+    const last = Object.keys(all).sort().slice(-2);
+    for (const name of last) delete MIGRATIONS[name];
+    let newer: readonly string[] = [];
+    const earlier = await openStorage({
+      ...place,
+      onNewer: (migrations) => {
+        newer = migrations;
+      },
+    });
     const { rows } = await sql`select count(*)::int as count from kysely_migration`.execute(earlier.tables());
     await earlier.close();
     Object.assign(MIGRATIONS, all);
     expect(rows).toEqual([{ count: Object.keys(all).length }]);
+    expect([...newer].sort()).toEqual(last);
   });
 
   test('a migration that comes after one with a higher number is made up for', async () => {
