@@ -160,10 +160,7 @@ export type OnNewer = (migrations: readonly string[]) => void;
  * plain SQL and go forward only. A migration that would wait for a lock makes every later statement on the table
  * wait behind it. It therefore gives up after `LIMITS.migrationLockMs`, and is tried again.
  */
-export async function migrateToLatest(
-  kysely: Kysely<unknown>,
-  onNewer: OnNewer = () => {},
-): Promise<void> {
+export async function migrateToLatest(kysely: Kysely<unknown>, onNewer: OnNewer = () => {}): Promise<void> {
   const newer = await migrationsOfNewerBuilds(kysely);
   if (newer.length > 0) onNewer(newer);
   for (let tries = 1; ; tries++) {
