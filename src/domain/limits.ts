@@ -785,7 +785,7 @@ export const LIMITS = {
   /** PostgreSQL connections of a process, out of the 100 that it allows by default: for the dispatcher, the
    * feeds and a few pages at once, and for requests of callers. */
   databaseConnections: 12,
-  databaseRequestConnections: 6,
+  databaseRequestConnections: 10,
   /** A query without an answer for this long is checked; how long the check may take; and how often a pooler,
    * which cannot say what became of the query, is believed that the answer still comes (ten minutes). */
   databaseAnswerMs: 20_000,

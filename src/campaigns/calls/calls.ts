@@ -6,6 +6,7 @@ import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { amendRecipients, moveRecipients } from '../ledger/move-recipients';
+import { retryTransaction } from '../retry-transaction';
 import { readControl } from '../runs/runs';
 import type { CampaignTables } from '../tables';
 import { settleUnknown } from './call-events';
@@ -47,7 +48,7 @@ export async function openCall(
   key: CallKey,
   rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'> = deliveryRule(),
 ): Promise<CallOpening> {
-  return db.transaction().execute(async (tx) => {
+  return retryTransaction(db, async (tx) => {
     const control = await readControl(tx, key.runId);
     if (control !== 'run') return { kind: 'stopped', control };
     const recipient = await tx
@@ -125,7 +126,7 @@ export async function holdCall(
   code: string,
   nextFor: (place: string | null) => Date | undefined,
 ): Promise<Date | undefined> {
-  return db.transaction().execute(async (tx) => {
+  return retryTransaction(db, async (tx) => {
     if ((await readControl(tx, key.runId)) !== 'run') return undefined;
     const recipient = await tx
       .selectFrom('recipients')
@@ -204,7 +205,7 @@ export async function recordStep(
   latest: CallOutcome,
   rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'> = deliveryRule(),
 ): Promise<void> {
-  await db.transaction().execute(async (tx) => {
+  await retryTransaction(db, async (tx) => {
     const call = await tx
       .selectFrom('calls')
       .select(['code', 'fault'])
@@ -259,7 +260,7 @@ export async function endRecipient(
   state: RecipientState,
   code: string | undefined,
 ): Promise<void> {
-  await db.transaction().execute(async (tx) => {
+  await retryTransaction(db, async (tx) => {
     await freePlace(tx, key);
     await moveRecipient(tx, key, { state, code });
   });
