@@ -8,6 +8,8 @@ import { createContacts } from '../campaigns/contacts/contacts-api';
 import { createExplanations } from '../campaigns/explain/explain';
 import { followPolicy } from '../campaigns/policy/follow-policy';
 import { createPolicies } from '../campaigns/policy/policy';
+import { createProgressFeed } from '../campaigns/progress-feed';
+import { createDurableSends } from '../campaigns/sends/durable-sends';
 import type {
   CampaignHolds,
   CampaignSchedules,
@@ -15,11 +17,9 @@ import type {
   RunLauncher,
   SendLauncher,
   TemplateLookup,
-} from '../campaigns/ports';
-import { createProgressFeed } from '../campaigns/progress-feed';
-import { createDurableSends } from '../campaigns/sends/durable-sends';
+} from '../campaigns/shared/ports';
+import type { CampaignTables } from '../campaigns/shared/tables';
 import { createStops } from '../campaigns/stops/stops';
-import type { CampaignTables } from '../campaigns/tables';
 import type { Account } from '../domain/account';
 import type { OptedOutCodes } from '../domain/opted-out-codes';
 import type { Speaks } from '../domain/voice/spoken-languages';

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { ContactNews } from '../campaigns/ports';
+import type { ContactNews } from '../campaigns/shared/ports';
 import { LIMITS } from '../domain/limits';
 import { trackMessages } from '../messaging/events/tracking';
 import type { MessagingTables } from '../messaging/tables';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Erasure, SuppressErased } from '../campaigns/contacts/erase-contact';
 import { eraseTraces, markErased, openErasures } from '../campaigns/contacts/erase-traces';
-import type { CampaignTables } from '../campaigns/tables';
+import type { CampaignTables } from '../campaigns/shared/tables';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { cancelWaiting, countWaiting, eraseMessages } from '../messaging/outbox/erase-messages';

@@ -1,5 +1,5 @@
 import { recipientsByPhase, runPhases } from '../campaigns/runs/run-phases';
-import type { CampaignTables } from '../campaigns/tables';
+import type { CampaignTables } from '../campaigns/shared/tables';
 import { workspaceSizes } from '../messaging/events/message-minutes';
 import { outboxDepth } from '../messaging/outbox/outbox-depth';
 import type { MessagingTables } from '../messaging/tables';

@@ -1,6 +1,6 @@
-import { liveCampaigns } from '../campaigns/live-campaigns';
+import { liveCampaigns } from '../campaigns/reports/live-campaigns';
+import type { CampaignTables } from '../campaigns/shared/tables';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
-import type { CampaignTables } from '../campaigns/tables';
 import { type Account, isOpenTo } from '../domain/account';
 import type { AccountStand, Overview } from '../http/overview';
 import type { Delivery } from '../messaging/delivery';

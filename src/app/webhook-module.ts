@@ -1,5 +1,5 @@
-import { createPhaseChanges } from '../campaigns/phase-changes';
-import type { CampaignTables } from '../campaigns/tables';
+import { createPhaseChanges } from '../campaigns/reports/phase-changes';
+import type { CampaignTables } from '../campaigns/shared/tables';
 import type { Config } from '../config';
 import type { Log } from '../log';
 import type { Sealing } from '../messaging/access/sealing';

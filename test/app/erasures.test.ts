@@ -7,7 +7,7 @@ import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { eraseContact } from '../../src/campaigns/contacts/erase-contact';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
 import { createDurableSends } from '../../src/campaigns/sends/durable-sends';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { messageUid } from '../../src/domain/ids';
 import { LIMITS } from '../../src/domain/limits';
 import { createLog } from '../../src/log';

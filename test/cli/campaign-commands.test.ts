@@ -7,7 +7,7 @@ import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { writeCredentials } from '../../src/credentials/credentials';
 import { campaignControlRoutes } from '../../src/http/campaign-control';
 import { campaignRecipientRoutes } from '../../src/http/campaign-recipients';

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import { createContactParams } from '../../src/campaigns/contacts/contact-params';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { writeCredentials } from '../../src/credentials/credentials';
 import { campaignControlRoutes } from '../../src/http/campaign-control';
 import { campaignRecipientRoutes } from '../../src/http/campaign-recipients';

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import type { MessagingTables } from '../../src/messaging/tables';
 import { newId } from '../../src/storage/new-id';
 import { describeWithDatabase } from '../support/storage';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { recipientsByPhase, runPhases } from '../../src/campaigns/runs/run-phases';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { SCOPES } from '../../src/domain/access';
 import { metricsRoutes } from '../../src/http/metrics';
 import { workspaceSizes } from '../../src/messaging/events/message-minutes';

@@ -11,7 +11,7 @@ const RULES: Record<string, string> = {
   access_tokens: 'src/messaging/expiry.ts',
   audit_entries: 'src/audit/retention.ts',
   calls: 'src/campaigns/retention.ts',
-  campaign_phase_changes: 'src/campaigns/phase-changes.ts',
+  campaign_phase_changes: 'src/campaigns/reports/phase-changes.ts',
   contact_uses: 'src/campaigns/policy/contact-caps.ts',
   dispatch_lanes: 'src/messaging/outbox/lanes.ts',
   durable_sends: 'src/campaigns/retention.ts',

@@ -7,7 +7,7 @@ import type { RecipientState } from '../../domain/recipient';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { amendRecipients, moveRecipients } from '../ledger/move-recipients';
 import { readControl } from '../runs/runs';
-import type { CampaignTables } from '../tables';
+import type { CampaignTables } from '../shared/tables';
 import { settleUnknown } from './call-events';
 import { lockSlot } from './call-slots';
 

@@ -3,13 +3,13 @@
 import fc from 'fast-check';
 import { type Kysely, sql } from 'kysely';
 import { suppression } from '../../../src/app/suppression-rule';
+import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions';
 import { type AudienceInput, freezeAudience, freezeShard } from '../../../src/campaigns/audience/audience';
 import { audienceOf, rankedContacts } from '../../../src/campaigns/audience/audience-sql';
 import { shardEnds } from '../../../src/campaigns/audience/shard-ends';
-import { changeCampaign } from '../../../src/campaigns/campaign-actions';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { closeRun, frozenShards } from '../../../src/campaigns/runs/run-end';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import type { Channel } from '../../../src/domain/channel';
 import { upsertSuppressions } from '../../../src/messaging/suppression/suppression-rows';
 import type { MessagingTables } from '../../../src/messaging/tables';

@@ -2,10 +2,10 @@
 
 import { type Kysely, sql } from 'kysely';
 import { feedHeads, outcomeNews } from '../../../src/app/service-gateway';
-import type { FeedHeads } from '../../../src/campaigns/ports';
-import { readCursor } from '../../../src/campaigns/runs/outcomes';
+import { readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { moveRun } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { FeedHeads } from '../../../src/campaigns/shared/ports';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { FeedAsks } from '../../../src/campaigns/watch/feed-asks';
 import { Feeds } from '../../../src/campaigns/watch/feeds';
 import { messageUid, sendMessageUid } from '../../../src/domain/ids';

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
-import { createPhaseChanges } from '../../../src/campaigns/phase-changes';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import { createPhaseChanges } from '../../../src/campaigns/reports/phase-changes';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { createLog } from '../../../src/log';
 import { createSealing, type Sealing } from '../../../src/messaging/access/sealing';
 import type { MessagingTables } from '../../../src/messaging/tables';
