@@ -6,9 +6,9 @@ import type { CampaignTables } from '../campaigns/shared/tables';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { cancelWaiting, countWaiting, eraseMessages } from '../messaging/outbox/erase-messages';
+import type { MessagingTables } from '../messaging/shared/tables';
 import { eraseAddresses } from '../messaging/suppression/erase-addresses';
 import { suppressErased as suppress } from '../messaging/suppression/erased-address';
-import type { MessagingTables } from '../messaging/tables';
 import type { Tables } from '../storage/storage';
 
 /** The messaging half's list, in the transaction of the campaigns' half: both are tables of one database. */

@@ -24,13 +24,13 @@ import { type NewWorkspace, planWorkspace } from '../messaging/access/workspaces
 import { createDelivery } from '../messaging/delivery';
 import { keepExpiring } from '../messaging/expiry';
 import { createIdempotency } from '../messaging/idempotency';
-import { createListUnsubscribe } from '../messaging/outbox/list-unsubscribe';
+import { createListUnsubscribe } from '../messaging/outbox/deliver/list-unsubscribe';
 import { createSmsParts } from '../messaging/receipts/sms-parts';
 import { keepRetention } from '../messaging/retention';
 import { createRegisteredSenders } from '../messaging/senders/registered-senders';
+import type { MessagingTables } from '../messaging/shared/tables';
 import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
 import { createUnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';
-import type { MessagingTables } from '../messaging/tables';
 import { createTemplateVersions } from '../messaging/templates/template-versions';
 import { createVendorCalls } from '../messaging/vendor-calls';
 import type { Metrics } from '../metrics/metrics';

@@ -6,7 +6,7 @@ import type { AccountStand, Overview } from '../http/overview';
 import type { Delivery } from '../messaging/delivery';
 import { readLastHour } from '../messaging/events/message-minutes';
 import { createOutboxOverview } from '../messaging/outbox/outbox-overview';
-import type { MessagingTables } from '../messaging/tables';
+import type { MessagingTables } from '../messaging/shared/tables';
 import type { Tables } from '../storage/storage';
 
 /** Nothing of it reads messages or recipients one by one, so that it is cheap at any size. */

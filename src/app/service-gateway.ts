@@ -18,7 +18,7 @@ import type { Gateway } from '../gateway/gateway';
 import { type GatewayOptions, openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
 import { admitCampaigns, campaignAccess } from '../messaging/access/campaign-access';
-import type { MessagingTables } from '../messaging/tables';
+import type { MessagingTables } from '../messaging/shared/tables';
 import type { Shutdown } from './shutdown';
 
 export type GatewayFor = (workspaceId: string) => Gateway;

@@ -16,7 +16,7 @@ import { campaignRunRoutes } from '../../src/http/campaign-runs';
 import { campaignRoutes } from '../../src/http/campaigns';
 import { contactListRoutes } from '../../src/http/contact-lists';
 import { createLog } from '../../src/log';
-import type { MessagingTables } from '../../src/messaging/tables';
+import type { MessagingTables } from '../../src/messaging/shared/tables';
 import type { Storage } from '../../src/storage/storage';
 import { startService, type TestService } from '../http/service';
 import { plantRun } from '../support/audience';

@@ -23,7 +23,7 @@ import { campaignRoutes } from '../../src/http/campaigns';
 import { contactListRoutes } from '../../src/http/contact-lists';
 import { templateTrialRoutes } from '../../src/http/template-trials';
 import { createLog } from '../../src/log';
-import type { MessagingTables } from '../../src/messaging/tables';
+import type { MessagingTables } from '../../src/messaging/shared/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../src/messaging/templates/templates';
 import type { Storage } from '../../src/storage/storage';

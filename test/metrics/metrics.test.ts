@@ -5,7 +5,7 @@ import { SCOPES } from '../../src/domain/access';
 import { metricsRoutes } from '../../src/http/metrics';
 import { workspaceSizes } from '../../src/messaging/events/message-minutes';
 import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
-import type { MessagingTables } from '../../src/messaging/tables';
+import type { MessagingTables } from '../../src/messaging/shared/tables';
 import { listenForMetrics } from '../../src/metrics/listener';
 import { createMetrics, type Metrics } from '../../src/metrics/metrics';
 import type { Storage } from '../../src/storage/storage';

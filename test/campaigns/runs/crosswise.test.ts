@@ -6,7 +6,7 @@ import { beginRun } from '../../../src/campaigns/runs/runs';
 import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
-import { isUnavailable } from '../../../src/messaging/database-error';
+import { isUnavailable } from '../../../src/messaging/shared/database-error';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience, plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

@@ -12,7 +12,7 @@ import { messageUid, sendMessageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import type { Gateway } from '../../../src/gateway/gateway';
 import { createLog } from '../../../src/log';
-import type { MessagingTables } from '../../../src/messaging/tables';
+import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import { newId } from '../../../src/storage/new-id';
 import { PageRig, StubService } from '../../activities/page-rig';
 import { plantAudience } from '../../support/audience';

@@ -2,7 +2,6 @@ import type { Message } from '../../contracts/send';
 import type { Channel } from '../../domain/channel';
 import type { DomainError } from '../../domain/errors';
 import type { CallOptions } from '../../domain/voice/call-options';
-import type { Suffix } from './policy-rules';
 
 /** An accepted message as the dispatcher holds it in memory, until it is with a provider. */
 export interface OutgoingMessage {
@@ -42,6 +41,15 @@ export interface OutgoingMessage {
   readonly boundTo?: string | undefined;
   /** Bytes of content, roughly: what queues are bounded by. */
   readonly size: number;
+}
+
+/** What is added at the end of an SMS, and what the whole then takes. */
+export interface Suffix {
+  text: string;
+  segments: number;
+  encoding: string;
+  /** Only when no message to the number had it yet (opt-out-notices.ts). */
+  onlyFirst: boolean;
 }
 
 /** A message that passed every check and waits for its insert. */

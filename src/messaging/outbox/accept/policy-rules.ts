@@ -1,19 +1,11 @@
-import type { Message } from '../../contracts/send';
-import { DomainError } from '../../domain/errors';
-import { isAllowedSender, optOutTextOf, type WorkspacePolicy, withSuffix } from '../../domain/policy';
-import { measureSms } from '../../domain/sms-encoding';
+import type { Message } from '../../../contracts/send';
+import { DomainError } from '../../../domain/errors';
+import { isAllowedSender, optOutTextOf, type WorkspacePolicy, withSuffix } from '../../../domain/policy';
+import { measureSms } from '../../../domain/sms-encoding';
+import type { Suffix } from '../../shared/outgoing';
 
 /** What the workspace's policy says of single messages. It is kept by campaigns; src/app joins the two. */
 export type PolicySource = (workspaceId: string) => Promise<WorkspacePolicy | undefined>;
-
-/** What is added at the end of an SMS, and what the whole then takes. */
-export interface Suffix {
-  text: string;
-  segments: number;
-  encoding: string;
-  /** Only when no message to the number had it yet (opt-out-notices.ts). */
-  onlyFirst: boolean;
-}
 
 export function suffixOf(
   message: Pick<Message, 'channel' | 'class'>,

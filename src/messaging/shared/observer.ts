@@ -1,5 +1,5 @@
-import type { Channel } from '../domain/channel';
-import type { MessageState } from '../domain/message';
+import type { Channel } from '../../domain/channel';
+import type { MessageState } from '../../domain/message';
 
 /** Events for metrics. Each call covers many messages; it must not throw, and must be cheap. */
 export interface DeliveryObserver {

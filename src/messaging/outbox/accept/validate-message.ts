@@ -1,18 +1,18 @@
 import { hash } from 'node:crypto';
-import type { Message } from '../../contracts/send';
-import { DomainError } from '../../domain/errors';
-import { type MaybePromise, whenDone } from '../../domain/maybe-promise';
-import type { WorkspacePolicy } from '../../domain/policy';
-import type { Routed } from '../../domain/route';
-import { measureSms } from '../../domain/sms-encoding';
-import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../../domain/template';
-import { newId } from '../../storage/new-id';
-import type { CompiledTemplate, TemplateVersions } from '../templates/template-versions';
-import type { Draft } from './outgoing';
+import type { Message } from '../../../contracts/send';
+import { DomainError } from '../../../domain/errors';
+import { type MaybePromise, whenDone } from '../../../domain/maybe-promise';
+import type { WorkspacePolicy } from '../../../domain/policy';
+import type { Routed } from '../../../domain/route';
+import { measureSms } from '../../../domain/sms-encoding';
+import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../../../domain/template';
+import { newId } from '../../../storage/new-id';
+import type { Draft } from '../../shared/outgoing';
+import { ownBodyToFill, requireRenderedSize, type TextsToFill } from '../../templates/rendered-size';
+import type { CompiledTemplate, TemplateVersions } from '../../templates/template-versions';
+import { flowOf } from '../queue/flow';
 import { refusedSender, type SenderRule, suffixOf } from './policy-rules';
-import { flowOf } from './queue/flow';
 import { refusal } from './refusal';
-import { ownBodyToFill, requireRenderedSize, type TextsToFill } from './rendered-size';
 
 /**
  * Everything that can be wrong with one message by itself, checked before it may join an insert. Throws

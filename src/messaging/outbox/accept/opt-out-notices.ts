@@ -1,8 +1,8 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
-import { addressKey, senderKey } from '../../domain/suppression';
-import { type InsertOutcome, insertMessages } from '../outbox/accept-insert';
-import type { Draft } from '../outbox/outgoing';
-import type { MessagingTables } from '../tables';
+import { addressKey, senderKey } from '../../../domain/suppression';
+import type { Draft } from '../../shared/outgoing';
+import type { MessagingTables } from '../../shared/tables';
+import { type InsertOutcome, insertMessages } from './accept-insert';
 
 /** A message in one of these states has informed no recipient. */
 const UNSENT = ['failed', 'rejected', 'expired', 'canceled', 'suppressed', 'undelivered'];

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Outcome } from './outbox/outgoing';
+import type { Outcome } from './outgoing';
 
 /**
  * Groups work that arrives while earlier work is being written: one statement and one commit for all of it.

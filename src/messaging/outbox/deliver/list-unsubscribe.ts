@@ -1,6 +1,6 @@
-import { addressKey, senderKey } from '../../domain/suppression';
-import type { UnsubscribeTokens } from '../suppression/unsubscribe-tokens';
-import type { OutgoingMessage } from './outgoing';
+import { addressKey, senderKey } from '../../../domain/suppression';
+import type { OutgoingMessage } from '../../shared/outgoing';
+import type { UnsubscribeTokens } from '../../suppression/unsubscribe-tokens';
 
 /** What mail to many people carries for its recipient (RFC 8058, RFC 2919). */
 export interface ListUnsubscribe {

@@ -1,15 +1,15 @@
 import type { ColumnType, Generated } from 'kysely';
-import type { Role, Scope } from '../domain/access';
-import type { AccountKind, VendorKind } from '../domain/account';
-import type { Channel } from '../domain/channel';
-import type { MessageState } from '../domain/message';
-import type { KeywordAction } from '../domain/opt-out-keywords';
-import type { Route } from '../domain/route';
-import type { SuppressionLifter, SuppressionSource } from '../domain/suppression';
-import type { CallOptions } from '../domain/voice/call-options';
-import type { CallFact } from '../domain/voice/call-script';
-import type { DisabledReason, WebhookDeliveryState } from '../domain/webhook';
-import type { StoredEvent } from './events/history';
+import type { Role, Scope } from '../../domain/access';
+import type { AccountKind, VendorKind } from '../../domain/account';
+import type { Channel } from '../../domain/channel';
+import type { MessageState } from '../../domain/message';
+import type { KeywordAction } from '../../domain/opt-out-keywords';
+import type { Route } from '../../domain/route';
+import type { SuppressionLifter, SuppressionSource } from '../../domain/suppression';
+import type { CallOptions } from '../../domain/voice/call-options';
+import type { CallFact } from '../../domain/voice/call-script';
+import type { DisabledReason, WebhookDeliveryState } from '../../domain/webhook';
+import type { StoredEvent } from './stored-event';
 
 /** The messaging service's tables, as Kysely sees them (schema: storage/migrations). */
 export interface MessagingTables {

@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import { type Kysely, sql } from 'kysely';
-import { DomainError } from '../../domain/errors';
-import { LIMITS } from '../../domain/limits';
-import type { Log } from '../../log';
-import { newId } from '../../storage/new-id';
-import type { MessagingTables } from '../tables';
+import { DomainError } from '../../../domain/errors';
+import { LIMITS } from '../../../domain/limits';
+import type { Log } from '../../../log';
+import { newId } from '../../../storage/new-id';
+import type { MessagingTables } from '../../shared/tables';
 
 /**
  * A lane is one process's share of the outbox: only its owner hands its messages over.

@@ -1,8 +1,8 @@
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import type { HandOverResult } from '../../providers/provider';
-import { storable } from '../storable-text';
 import type { OutgoingMessage } from './outgoing';
+import { storable } from './storable-text';
 
 /** What a hand-over means for its message. */
 export interface AttemptResult {

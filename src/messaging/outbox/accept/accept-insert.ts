@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
-import { eventOf, eventsWritten } from '../events/event-rows';
-import { isSuppressed } from '../suppression/suppression-check';
-import type { MessagingTables } from '../tables';
-import type { Draft } from './outgoing';
+import { eventOf, eventsWritten } from '../../events/event-rows';
+import type { Draft } from '../../shared/outgoing';
+import type { MessagingTables } from '../../shared/tables';
+import { isSuppressed } from '../../suppression/suppression-check';
 
 export type InsertOutcome =
   | { kind: 'inserted'; ids: ReadonlySet<string> | 'all'; suppressed: ReadonlySet<string> }
