@@ -152,14 +152,14 @@ const FOLDERS = [
     name: 'metrics',
     at: '^src/metrics/',
     values: ['^src/domain/', '^src/startup-error'],
-    types: ['^src/messaging/observer', '^src/http/request/observer'],
+    types: ['^src/messaging/shared/observer', '^src/http/request/observer'],
     why: 'it counts what others tell it, and knows none of them',
   },
   {
     name: 'tracing',
     at: '^src/tracing/',
     values: ['^src/domain/'],
-    types: ['^src/messaging/observer', '^src/http/request/traced-requests'],
+    types: ['^src/messaging/shared/observer', '^src/http/request/traced-requests'],
     why: 'it is told what happens, as metrics are, and knows none of those who tell',
   },
   {
@@ -206,6 +206,34 @@ const FOLDERS = [
     values: ['^src/cli/', '^src/startup-error', '^src/config', '^src/log'],
   },
 ];
+
+/**
+ * The rooms of the two halves, floor by floor: a room may import those below it, and none of its own floor or above.
+ * What lies beside the rooms (`campaigns.ts`, `delivery.ts`) may import all of them.
+ */
+const FLOORS = {
+  'src/campaigns': [
+    ['shared'],
+    ['ledger', 'policy'],
+    ['contacts', 'stops'],
+    ['runs'],
+    ['approval', 'calls', 'schedules'],
+    ['audience', 'sends'],
+    ['release'],
+    ['outcomes', 'reports'],
+    ['actions', 'explain', 'watch'],
+  ],
+  'src/messaging': [
+    ['shared'],
+    ['access', 'suppression'],
+    ['events', 'templates'],
+    ['carriers', 'receipts', 'webhooks'],
+    ['senders'],
+    ['outbox/queue'],
+    ['outbox/accept', 'outbox/deliver'],
+    ['inbound', 'outbox'],
+  ],
+};
 
 /** Where a library may be imported from; a library that is not here may be used anywhere. */
 const LIBRARIES = [
@@ -332,6 +360,27 @@ module.exports = {
       from: { path: '^workflows/' },
       to: { path: 'node_modules/@temporalio/common/', ...notTypes },
     },
+    ...Object.entries(FLOORS).flatMap(([half, floors]) => [
+      ...floors.flatMap((rooms, floor) =>
+        rooms.map((room) => ({
+          name: `${half}/${room} imports rooms below it`,
+          severity: 'error',
+          comment: 'move what both rooms need to the lower one, or take it as an argument',
+          from: { path: `^${half}/${room}/[^/]+$` },
+          to: {
+            path: `^${half}/`,
+            pathNot: [room, ...floors.slice(0, floor).flat()].map((one) => `^${half}/${one}/[^/]+$`),
+          },
+        })),
+      ),
+      {
+        name: `every room of ${half} has a floor`,
+        severity: 'error',
+        comment: 'name it in FLOORS',
+        from: {},
+        to: { path: `^${half}/.+/`, pathNot: floors.flat().map((one) => `^${half}/${one}/[^/]+$`) },
+      },
+    ]),
     ...LIBRARIES.map(({ name, at, from, why }) => ({
       name: `library: ${name}`,
       severity: 'error',

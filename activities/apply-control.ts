@@ -1,5 +1,5 @@
-import { recallWaiting } from '../src/campaigns/policy/reschedule-waiting';
-import { openCalls } from '../src/campaigns/runs/cancel-run';
+import { openCalls } from '../src/campaigns/actions/cancel-run';
+import { recallWaiting } from '../src/campaigns/audience/reschedule-waiting';
 import {
   hasCompanion,
   loadRun,

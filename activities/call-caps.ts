@@ -8,7 +8,7 @@ import {
 } from '../src/campaigns/calls/calls';
 import { releaseContacts, reserveContact } from '../src/campaigns/policy/contact-caps';
 import type { RunPlan } from '../src/campaigns/runs/runs';
-import type { CampaignTables } from '../src/campaigns/tables';
+import type { CampaignTables } from '../src/campaigns/shared/tables';
 import { messageUid } from '../src/domain/ids';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';
 

@@ -1,3 +1,4 @@
+import { lookAgain } from '../src/campaigns/audience/reschedule-waiting';
 import { endSilentCall } from '../src/campaigns/calls/call-events';
 import { callPolicyOf } from '../src/campaigns/calls/call-reconciler';
 import { slotsForFirstCalls, slotWait } from '../src/campaigns/calls/call-slots';
@@ -13,8 +14,7 @@ import {
   wantCalls,
   withdrawCall,
 } from '../src/campaigns/calls/calls';
-import { lookAgain } from '../src/campaigns/policy/reschedule-waiting';
-import { type AbortWatch, isWatched } from '../src/campaigns/runs/abort-watch';
+import { type AbortWatch, isWatched } from '../src/campaigns/outcomes/abort-watch';
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger';
 import { readCounts } from '../src/campaigns/runs/ledger-counts';
 import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/rate-limit';

@@ -3,7 +3,7 @@ import { type Place, releaseContacts, reserveContacts } from '../src/campaigns/p
 import { type OpenPage, type PageRecipient, withdrawOffer } from '../src/campaigns/runs/ledger';
 import type { RunPlan } from '../src/campaigns/runs/runs';
 import type { RecipientResult } from '../src/campaigns/runs/write-results';
-import type { CampaignTables } from '../src/campaigns/tables';
+import type { CampaignTables } from '../src/campaigns/shared/tables';
 import { type DeliveryRule, expiryOf } from '../src/domain/delivery-rule';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';
 

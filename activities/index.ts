@@ -1,4 +1,4 @@
-import { AbortWatch } from '../src/campaigns/runs/abort-watch';
+import { AbortWatch } from '../src/campaigns/outcomes/abort-watch';
 import { audienceActivities } from './audience';
 import { callActivities } from './calls';
 import type { ActivityDeps } from './deps';

@@ -4,7 +4,7 @@ import { hasUnsent, readCounts, unsettled } from '../src/campaigns/runs/ledger-c
 import { firstDue } from '../src/campaigns/runs/next-due';
 import { dueShards, gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
 import { loadRun, moveRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
-import type { CampaignTables } from '../src/campaigns/tables';
+import type { CampaignTables } from '../src/campaigns/shared/tables';
 import { LIMITS } from '../src/domain/limits';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import { applyMissedControl } from './apply-control';

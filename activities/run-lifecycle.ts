@@ -1,4 +1,4 @@
-import { cancelAbsent, cancelableRecipients, cancelUnsent } from '../src/campaigns/runs/cancel-run';
+import { cancelAbsent, cancelableRecipients, cancelUnsent } from '../src/campaigns/actions/cancel-run';
 import { failRun } from '../src/campaigns/runs/fail-run';
 import { closeRun } from '../src/campaigns/runs/run-end';
 import { loadRun } from '../src/campaigns/runs/runs';

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Transaction } from 'kysely';
-import { lookAgain } from '../src/campaigns/policy/reschedule-waiting';
-import { type AbortWatch, isWatched } from '../src/campaigns/runs/abort-watch';
+import { lookAgain } from '../src/campaigns/audience/reschedule-waiting';
+import { type AbortWatch, isWatched } from '../src/campaigns/outcomes/abort-watch';
 import {
   type OpenPage,
   offerChunk,
@@ -11,8 +11,8 @@ import {
 } from '../src/campaigns/runs/ledger';
 import { pageAtPace } from '../src/campaigns/runs/rate-limit';
 import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
+import type { CampaignTables } from '../src/campaigns/shared/tables';
 import { StopWatch } from '../src/campaigns/stops/stop-watch';
-import type { CampaignTables } from '../src/campaigns/tables';
 import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';

@@ -8,6 +8,8 @@ import { createContacts } from '../campaigns/contacts/contacts-api';
 import { createExplanations } from '../campaigns/explain/explain';
 import { followPolicy } from '../campaigns/policy/follow-policy';
 import { createPolicies } from '../campaigns/policy/policy';
+import { createProgressFeed } from '../campaigns/progress-feed';
+import { createDurableSends } from '../campaigns/sends/durable-sends';
 import type {
   CampaignHolds,
   CampaignSchedules,
@@ -15,11 +17,9 @@ import type {
   RunLauncher,
   SendLauncher,
   TemplateLookup,
-} from '../campaigns/ports';
-import { createProgressFeed } from '../campaigns/progress-feed';
-import { createDurableSends } from '../campaigns/sends/durable-sends';
+} from '../campaigns/shared/ports';
+import type { CampaignTables } from '../campaigns/shared/tables';
 import { createStops } from '../campaigns/stops/stops';
-import type { CampaignTables } from '../campaigns/tables';
 import type { Account } from '../domain/account';
 import type { OptedOutCodes } from '../domain/opted-out-codes';
 import type { Speaks } from '../domain/voice/spoken-languages';
@@ -76,10 +76,10 @@ import { createRoutes } from '../messaging/carriers/routes';
 import type { Delivery } from '../messaging/delivery';
 import { isFirstUse } from '../messaging/receipts/event-tokens';
 import type { RegisteredSenders } from '../messaging/senders/registered-senders';
+import type { MessagingTables } from '../messaging/shared/tables';
 import { createSuppressionList } from '../messaging/suppression/suppression';
 import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
 import type { UnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';
-import type { MessagingTables } from '../messaging/tables';
 import type { TemplateVersions } from '../messaging/templates/template-versions';
 import { createTemplates } from '../messaging/templates/templates';
 import type { VendorCalls } from '../messaging/vendor-calls';

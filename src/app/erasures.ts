@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Erasure, SuppressErased } from '../campaigns/contacts/erase-contact';
 import { eraseTraces, markErased, openErasures } from '../campaigns/contacts/erase-traces';
-import type { CampaignTables } from '../campaigns/tables';
+import type { CampaignTables } from '../campaigns/shared/tables';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { cancelWaiting, countWaiting, eraseMessages } from '../messaging/outbox/erase-messages';
+import type { MessagingTables } from '../messaging/shared/tables';
 import { eraseAddresses } from '../messaging/suppression/erase-addresses';
 import { suppressErased as suppress } from '../messaging/suppression/erased-address';
-import type { MessagingTables } from '../messaging/tables';
 import type { Tables } from '../storage/storage';
 
 /** The messaging half's list, in the transaction of the campaigns' half: both are tables of one database. */

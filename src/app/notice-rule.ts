@@ -1,5 +1,5 @@
-import type { NoticeRule } from '../campaigns/ports';
-import { isTold } from '../messaging/inbound/opt-out-notices';
+import type { NoticeRule } from '../campaigns/shared/ports';
+import { isTold } from '../messaging/outbox/accept/opt-out-notices';
 
 /** Whether a number has had the policy's opt-out text, so that a dry run counts segments correctly. */
 export const isToldHowToOptOut: NoticeRule = (workspaceId, { from, address }) =>

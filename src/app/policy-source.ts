@@ -1,10 +1,10 @@
 import type { Kysely } from 'kysely';
 import { readPolicy } from '../campaigns/policy/policy';
-import type { CampaignTables } from '../campaigns/tables';
+import type { CampaignTables } from '../campaigns/shared/tables';
 import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
 import type { WorkspacePolicy } from '../domain/policy';
-import type { PolicySource } from '../messaging/outbox/policy-rules';
+import type { PolicySource } from '../messaging/outbox/accept/policy-rules';
 
 /**
  * The workspace's policy for the messaging half, which asks for every message. It is cached for a moment, so

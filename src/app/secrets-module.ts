@@ -12,7 +12,7 @@ import {
 import { createSealing, type Sealing } from '../messaging/access/sealing';
 import { sealAccountsAnew } from '../messaging/carriers/account-secrets';
 import { sealSendersAnew } from '../messaging/senders/registered-senders';
-import type { MessagingTables } from '../messaging/tables';
+import type { MessagingTables } from '../messaging/shared/tables';
 import { missingKeys, sealStoredSecrets } from '../messaging/webhooks/sealed-secrets';
 import { StartupError } from '../startup-error';
 

@@ -1,9 +1,9 @@
 import { runWorkers } from '../../workers/run';
 import { keepCallsLaunched } from '../campaigns/calls/call-reconciler';
-import { keepRunsLaunched } from '../campaigns/runs/run-reconciler';
+import type { CampaignTables } from '../campaigns/shared/tables';
 import { followStops } from '../campaigns/stops/follow-stops';
-import type { CampaignTables } from '../campaigns/tables';
 import { Feeds } from '../campaigns/watch/feeds';
+import { keepRunsLaunched } from '../campaigns/watch/run-reconciler';
 import { startWatcher } from '../campaigns/watch/watcher';
 import type { Role } from '../domain/task-queues';
 import type { Foreground } from '../foreground';

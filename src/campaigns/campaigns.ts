@@ -6,11 +6,8 @@ import type { RecipientOutcome } from '../domain/recipient';
 import type { Finding } from '../domain/validation-issue';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
-import { approvalWarning, excessOf } from './approval/approval-rule';
-import { createApprovals } from './approval/approvals';
-import { creationWarnings } from './audience/campaign-warnings';
-import { createDryRuns } from './audience/dry-run';
-import { changeCampaign, launchAgain } from './campaign-actions';
+import { createApprovals } from './actions/approvals';
+import { changeCampaign, launchAgain } from './actions/campaign-actions';
 import {
   checkFound,
   checkReferences,
@@ -18,28 +15,47 @@ import {
   requireAudience,
   requireSecureLinks,
   requireSenders,
-} from './campaign-checks';
-import { copyCampaign } from './campaign-copy';
-import { describeCampaign } from './campaign-detail';
-import { listCampaigns } from './campaign-list';
-import {
-  type CampaignContent,
-  type CampaignRecord,
-  findCampaign,
-  lockCampaign,
-  readCampaign,
-  summaryOf,
-} from './campaign-record';
-import { createCarryOut } from './carry-out';
-import { amendCampaign, type CampaignChange } from './change-campaign';
+} from './actions/campaign-checks';
+import { copyCampaign } from './actions/campaign-copy';
+import { createCarryOut } from './actions/carry-out';
+import { amendCampaign, type CampaignChange } from './actions/change-campaign';
+import { alreadyStarted } from './actions/editable';
+import { letGo } from './actions/let-go';
+import { appendRecipients, requireAppendable, storeOwnAudience } from './actions/own-audience';
+import { type RetriedWhich, retryFailed } from './actions/retry-failed';
+import { contentOf, insertCampaign, replaceCampaign } from './actions/save-campaign';
+import { approvalWarning, excessOf } from './approval/approval-rule';
+import { creationWarnings } from './audience/campaign-warnings';
+import { createDryRuns } from './audience/dry-run';
 import type { ImportRow } from './contacts/contact-import';
 import { readCsvRows } from './contacts/csv-rows';
 import type { InlineRecipients } from './contacts/inline-recipients';
 import { readNdjsonRows } from './contacts/ndjson-rows';
-import { alreadyStarted } from './editable';
 import { listSkipped, type SkippedContact, skippedPages } from './explain/skipped';
-import { appendRecipients, requireAppendable, storeOwnAudience } from './own-audience';
 import { readPolicy } from './policy/policy';
+import { readReleaseView } from './release/release-view';
+import { describeCampaign } from './reports/campaign-detail';
+import { listCampaigns } from './reports/campaign-list';
+import { readOutcomes } from './reports/recipient-outcomes';
+import {
+  listRecipients,
+  type RecipientFilter,
+  type RecipientPosition,
+  type RecipientView,
+  recipientPages,
+  withCalls,
+} from './reports/recipients';
+import { listRuns } from './reports/run-list';
+import { type RunTimeline, readTimeline } from './reports/run-timeline';
+import {
+  type CampaignContent,
+  type CampaignRecord,
+  findCampaign,
+  findRun,
+  lockCampaign,
+  readCampaign,
+  summaryOf,
+} from './shared/campaign-record';
 import type {
   CallNote,
   CampaignHolds,
@@ -50,25 +66,10 @@ import type {
   SenderRule,
   SuppressionRule,
   TemplateLookup,
-} from './ports';
-import { letGo } from './release/let-go';
-import { readReleaseView } from './release/release-view';
-import { readOutcomes } from './runs/recipient-outcomes';
-import {
-  listRecipients,
-  type RecipientFilter,
-  type RecipientPosition,
-  type RecipientView,
-  recipientPages,
-  withCalls,
-} from './runs/recipients';
-import { type RetriedWhich, retryFailed } from './runs/retry-failed';
-import { findRun, listRuns } from './runs/run-list';
-import { type RunTimeline, readTimeline } from './runs/run-timeline';
-import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
+} from './shared/ports';
+import type { CampaignTables } from './shared/tables';
+import { createContactRoom, requireRoom } from './shared/workspace-room';
 import { readStop } from './stops/stops';
-import type { CampaignTables } from './tables';
-import { createContactRoom, requireRoom } from './workspace-room';
 
 export interface CampaignsDeps {
   db: Kysely<CampaignTables>;

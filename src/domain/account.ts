@@ -71,3 +71,17 @@ export const isVendor = (kind: string): kind is VendorKind =>
  */
 export const isOfKind = (provider: string, kind: string): boolean =>
   provider === kind || (!isVendor(kind) && provider.startsWith(`${kind}:`));
+
+/** How a provider's account stands, for operators (`/readyz`, `fanfare doctor`). Times are ISO 8601. */
+export interface AccountState {
+  channel: Channel;
+  /** The provider's. */
+  kind: string;
+  /** Which account it is, where there may be several. */
+  account?: string;
+  state: 'ok' | 'paused' | 'throttled';
+  /** The carrier's code, and since when it refuses. */
+  reason?: string;
+  since?: string;
+  nextTryAt?: string;
+}

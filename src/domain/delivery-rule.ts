@@ -16,10 +16,8 @@ export interface DeliveryRule {
   endsAtMs: number | undefined;
 }
 
-export function deliveryRule({
-  delivery = {},
-  schedule = {},
-}: {
+/** What of a campaign's options the rule is read from. */
+export interface DeliveryOptions {
   delivery?:
     | {
         retry?: Partial<RetryPolicy> | undefined;
@@ -28,7 +26,9 @@ export function deliveryRule({
       }
     | undefined;
   schedule?: { endAt?: string | undefined; cron?: string | undefined } | undefined;
-} = {}): DeliveryRule {
+}
+
+export function deliveryRule({ delivery = {}, schedule = {} }: DeliveryOptions = {}): DeliveryRule {
   const { retry, onUnknown, expireAfterSeconds } = delivery;
   // With `cron`, it ends the schedule; occurrences that have begun continue.
   const endAt = schedule.cron === undefined ? schedule.endAt : undefined;

@@ -8,9 +8,8 @@ import {
   reopenBody,
 } from '../contracts/accounts';
 import { answer, idParams } from '../contracts/common';
-import type { Account } from '../domain/account';
+import type { Account, AccountState } from '../domain/account';
 import type { Accounts } from '../messaging/carriers/accounts';
-import type { AccountState } from '../messaging/outbox/deliver/account-breaker';
 import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { generatorOf } from './request/idempotency';

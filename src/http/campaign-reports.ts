@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Campaigns } from '../campaigns/campaigns';
-import type { RecipientView } from '../campaigns/runs/recipients';
+import type { RecipientView } from '../campaigns/reports/recipients';
 import { outcomes, recipientExportQuery, timeline, timelineQuery } from '../contracts/campaign-recipients';
 import { runChoice } from '../contracts/campaign-runs';
 import { answer, idParams, timestamp } from '../contracts/common';

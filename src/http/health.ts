@@ -1,6 +1,6 @@
 import { alive, ready } from '../contracts/health';
+import type { AccountState } from '../domain/account';
 import { DomainError } from '../domain/errors';
-import type { AccountState } from '../messaging/outbox/deliver/account-breaker';
 import { json, type Operation } from './openapi/operation';
 import { OPEN } from './request/access';
 import type { App } from './request/routing';

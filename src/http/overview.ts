@@ -1,4 +1,4 @@
-import type { LiveCampaign } from '../campaigns/live-campaigns';
+import type { LiveCampaign } from '../campaigns/reports/live-campaigns';
 import { answer } from '../contracts/common';
 import { overview } from '../contracts/overview';
 import type { AccountKind } from '../domain/account';

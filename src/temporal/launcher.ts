@@ -9,7 +9,7 @@ import type {
   RunLauncher,
   RunWaker,
   SendLauncher,
-} from '../campaigns/ports';
+} from '../campaigns/shared/ports';
 import { DomainError } from '../domain/errors';
 import { campaignRunWorkflowId, durableSendWorkflowId, voiceCallWorkflowId } from '../domain/ids';
 import { TASK_QUEUES } from '../domain/task-queues';

@@ -6,7 +6,7 @@ import { createActivities } from '../../activities';
 import type { PlaceCallOutcome, StartCallsOutcome } from '../../activities/calls';
 import type { SendPageOutcome } from '../../activities/send';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import type { Channel } from '../../src/domain/channel';
 import type { Gateway } from '../../src/gateway/gateway';
 import { openGateway } from '../../src/gateway/http-gateway';

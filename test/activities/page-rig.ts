@@ -7,7 +7,7 @@ import type { PlaceCallOutcome } from '../../activities/calls';
 import type { SendPageInput, SendPageOutcome } from '../../activities/send';
 import { offerChunk, takePage } from '../../src/campaigns/runs/ledger';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import type { MessageEvent } from '../../src/domain/message';
 import { openGateway } from '../../src/gateway/http-gateway';
 import { createLog } from '../../src/log';

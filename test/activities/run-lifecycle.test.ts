@@ -2,11 +2,11 @@
 
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Kysely, sql } from 'kysely';
-import { changeCampaign } from '../../src/campaigns/campaign-actions';
-import { openCalls } from '../../src/campaigns/runs/cancel-run';
+import { changeCampaign } from '../../src/campaigns/actions/campaign-actions';
+import { openCalls } from '../../src/campaigns/actions/cancel-run';
 import { closeRun, dueShards } from '../../src/campaigns/runs/run-end';
 import { moveRun, readWantedControl } from '../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import type { Action } from '../../src/domain/campaign';
 import type { Gateway } from '../../src/gateway/gateway';
 import { plantAudience } from '../support/audience';

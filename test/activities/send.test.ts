@@ -1,8 +1,8 @@
 /** Proves that sending a page gives each recipient one certain result, whatever the service answers. */
 
 import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { createStops } from '../../src/campaigns/stops/stops';
-import type { CampaignTables } from '../../src/campaigns/tables';
 import type { Gateway } from '../../src/gateway/gateway';
 import { createLog } from '../../src/log';
 import { plantAudience } from '../support/audience';

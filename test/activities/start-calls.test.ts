@@ -2,7 +2,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Kysely, sql } from 'kysely';
 import { createActivities } from '../../activities';
 import { offerChunk, takePage } from '../../src/campaigns/runs/ledger';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { createLog } from '../../src/log';
 import { plantAudience } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';

@@ -1,14 +1,14 @@
 /** Proves that ended runs lose their recipients after the days that records are kept, and keep their counts and outcomes. */
 
 import { type Kysely, sql } from 'kysely';
-import { changeCampaign } from '../../src/campaigns/campaign-actions';
-import { describeCampaign } from '../../src/campaigns/campaign-detail';
+import { changeCampaign } from '../../src/campaigns/actions/campaign-actions';
+import { describeCampaign } from '../../src/campaigns/reports/campaign-detail';
+import { readOutcomes } from '../../src/campaigns/reports/recipient-outcomes';
 import { keepCampaignRetention } from '../../src/campaigns/retention';
 import { offerChunk, recordChunk, takePage } from '../../src/campaigns/runs/ledger';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
-import { readOutcomes } from '../../src/campaigns/runs/recipient-outcomes';
 import { moveRun } from '../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { createLog } from '../../src/log';
 import { plantAudience } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';

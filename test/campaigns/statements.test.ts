@@ -20,17 +20,17 @@ const OF_ONE_RUN: Record<string, string> = {
   'calls/calls.ts': "the workflow of the run's call, or a page of the run",
   'explain/': 'findRun or findPerson, by the workspace and the campaign',
   'ledger/timeline.ts': 'the rows that the ledger has just moved, a page of the run, or its freeze',
-  'policy/reschedule-waiting.ts': 'a run that was loaded by its workflow',
   'release/': "the run's workflow, or a campaign's run that was locked or read with its workspace",
-  'runs/cancel-run.ts': "the run's workflow",
+  'actions/cancel-run.ts': "the run's workflow",
   'runs/ledger-counts.ts': "a campaign's run that was read with its workspace, or the run's workflow",
   'runs/ledger.ts': "the workflow of the run's shard",
   'runs/next-due.ts': "the workflow of the run's shard",
   'runs/own-pause.ts': "the run's workflow, or a campaign's run that was locked with its workspace",
-  'runs/recipient-outcomes.ts': 'findRun, by the workspace and the campaign',
-  'runs/run-timeline.ts': 'findRun, by the workspace and the campaign',
-  'runs/recipients.ts': 'findRun, by the workspace and the campaign, or the run’s workflow',
-  'runs/retry-failed.ts': "a campaign's run that was locked with its workspace",
+  'reports/recipient-outcomes.ts': 'findRun, by the workspace and the campaign',
+  'reports/run-timeline.ts': 'findRun, by the workspace and the campaign',
+  'reports/recipients.ts': 'findRun, by the workspace and the campaign, or the run’s workflow',
+  'actions/let-go.ts': "a campaign's run that was locked with its workspace",
+  'actions/retry-failed.ts': "a campaign's run that was locked with its workspace",
   'runs/run-end.ts': "the run's workflow",
   'runs/rate-limit.ts': "a page of the run, or a campaign's run that was locked with its workspace",
   'runs/sending-rate.ts': "a page of the run, or a campaign's run that was read with its workspace",
@@ -44,16 +44,16 @@ const OF_ONE_RUN: Record<string, string> = {
 const OTHERWISE: Record<string, Record<string, string[]>> = {
   "by the id of a row that was read or locked with its workspace, in the same transaction or by the row's workflow":
     {
-      'campaign-actions.ts': ['startDraft', 'unarchive', 'withdraw'],
+      'actions/campaign-actions.ts': ['startDraft', 'unarchive', 'withdraw'],
       'approval/approval-rule.ts': ['contactsOf', 'countContacts'],
       'approval/digest.ts': ['readAudience'],
-      'campaign-record.ts': ['selectRun'],
-      'own-audience.ts': ['copyOwnAudience', 'dropOwnAudience'],
+      'shared/campaign-record.ts': ['selectRun'],
+      'actions/own-audience.ts': ['copyOwnAudience', 'dropOwnAudience'],
       'contacts/contact-lists.ts': ['readList', 'deleteList'],
       'contacts/list-members.ts': ['removeMember'],
       'contacts/erase-contact.ts': ['eraseContact', 'addressesOf', 'forgetElsewhere'],
       'policy/follow-policy.ts': ['markTold'],
-      'runs/abort-run.ts': ['moveBaseline'],
+      'outcomes/abort-run.ts': ['moveBaseline'],
       'runs/fail-run.ts': ['failRun'],
       'runs/run-rows.ts': [
         'insertRun',
@@ -96,14 +96,15 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     'audience/audience-time-zones.ts': ['statedZones'],
     'audience/audience-sql.ts': ['allMembers'],
     'contacts/contact-by-id.ts': ['contactById'],
-    'runs/recipient-search.ts': ['searchedRecipients', 'matchesOf'],
+    'ledger/derived-state.ts': ['derivedState'],
+    'reports/recipient-search.ts': ['searchedRecipients', 'matchesOf'],
     'runs/ledger.ts': ['isOurs', 'offerChunk', 'resolvePage', 'fencedUpdate'],
     'stops/expire-stopped.ts': ['expireSome', 'takeOverdue'],
     'watch/run-facts.ts': ['FACTS', 'STAGE', 'NEXT_DUE'],
   },
   'it looks at all workspaces, and answers nothing that a caller sees': {
     'calls/call-reconciler.ts': ['LaunchedCalls', 'progressOf'],
-    'phase-changes.ts': ['countsFollow', 'createPhaseChanges'],
+    'reports/phase-changes.ts': ['countsFollow', 'createPhaseChanges'],
     'retention.ts': ['markRuns', 'deleteRows', 'finishRuns', 'deleteSends'],
     'runs/run-phases.ts': ['runPhases', 'recipientsByPhase'],
     'watch/run-facts.ts': ['endWatch', 'putAway'],
@@ -111,7 +112,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
   },
 };
 
-const TABLES = [...readFileSync(join(ROOM, 'tables.ts'), 'utf8').matchAll(/^ {2}(\w+): \{/gm)].map(
+const TABLES = [...readFileSync(join(ROOM, 'shared/tables.ts'), 'utf8').matchAll(/^ {2}(\w+): \{/gm)].map(
   ([, table]) => table as string,
 );
 const NAMES_TABLE = new RegExp(

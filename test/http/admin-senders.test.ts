@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { createLog } from '../../src/log';
 import { createSealing } from '../../src/messaging/access/sealing';
 import { createRegisteredSenders, sealSendersAnew } from '../../src/messaging/senders/registered-senders';
-import type { MessagingTables } from '../../src/messaging/tables';
+import type { MessagingTables } from '../../src/messaging/shared/tables';
 import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { bearerFor, type HttpAnswer, newWorkspace } from './service';

@@ -5,7 +5,7 @@ import { request } from 'undici';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import { createProgressFeed, type ProgressFeed } from '../../src/campaigns/progress-feed';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { SCOPES } from '../../src/domain/access';
 import { LIMITS } from '../../src/domain/limits';
 import { campaignProgressRoutes } from '../../src/http/campaign-progress';

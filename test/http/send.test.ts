@@ -1,8 +1,8 @@
 /** Proves how messages are accepted, alone and in bulk, and followed. */
 
 import { sql } from 'kysely';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { createStops } from '../../src/campaigns/stops/stops';
-import type { CampaignTables } from '../../src/campaigns/tables';
 import { eventRoutes } from '../../src/http/events';
 import { holdRoutes } from '../../src/http/holds';
 import { messageRoutes } from '../../src/http/messages';

@@ -2,7 +2,7 @@
 
 import { senderLimitRoutes } from '../../src/http/sender-limits';
 import { createSenderLimitList } from '../../src/messaging/senders/sender-limit-list';
-import type { MessagingTables } from '../../src/messaging/tables';
+import type { MessagingTables } from '../../src/messaging/shared/tables';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 

@@ -3,8 +3,8 @@
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { suppressionRoutes } from '../../src/http/suppression';
+import type { MessagingTables } from '../../src/messaging/shared/tables';
 import { createSuppressionList } from '../../src/messaging/suppression/suppression';
-import type { MessagingTables } from '../../src/messaging/tables';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 

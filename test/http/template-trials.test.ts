@@ -2,8 +2,8 @@
 
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
 import { createContactParams } from '../../src/campaigns/contacts/contact-params';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { createStops, type Stops } from '../../src/campaigns/stops/stops';
-import type { CampaignTables } from '../../src/campaigns/tables';
 import { contactListRoutes } from '../../src/http/contact-lists';
 import { templateTrialRoutes } from '../../src/http/template-trials';
 import { createLog } from '../../src/log';

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
-import { readOutcomes } from '../../src/campaigns/runs/recipient-outcomes';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import { readOutcomes } from '../../src/campaigns/reports/recipient-outcomes';
+import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import type { RecipientState } from '../../src/domain/recipient';
 
 /** What the rows of a run's recipients say, by their number; one channel. */

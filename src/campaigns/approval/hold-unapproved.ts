@@ -4,7 +4,7 @@ import type { Channel } from '../../domain/channel';
 import type { WorkspacePolicy } from '../../domain/policy';
 import { policyInForce } from '../policy/policy';
 import { pauseItself } from '../runs/own-pause';
-import type { CampaignTables } from '../tables';
+import type { CampaignTables } from '../shared/tables';
 
 /**
  * Pauses a run whose audience has more contacts than its campaign may be sent to, in the transaction that freezes them:

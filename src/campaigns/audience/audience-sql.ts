@@ -3,10 +3,10 @@ import type { Channel } from '../../domain/channel';
 import { REACHED } from '../../domain/recipient';
 import type { HourOptions } from '../../domain/time-zones/recipient-hours';
 import { contactOfMember } from '../contacts/contact-by-id';
-import type { SuppressionEntry, SuppressionRule } from '../ports';
+import { filledParams, requiredNames } from '../contacts/fill-params';
 import type { ChannelSettings, RunOptions } from '../runs/runs';
+import type { SuppressionEntry, SuppressionRule } from '../shared/ports';
 import type { PlacePlan } from './audience-time-zones';
-import { filledParams, requiredNames } from './fill-params';
 
 /** A campaign's audience on one channel; runs freeze it and dry runs survey it by the same expressions. */
 export interface Audience {

@@ -4,11 +4,11 @@ import { type ContactCap, type OptOutText, withSuffix } from '../../domain/polic
 import { type Skipped, type SkipReason, skippedOf } from '../../domain/recipient';
 import { measureSms } from '../../domain/sms-encoding';
 import { compileText } from '../../domain/template';
+import { type ParamValue, requiredNames } from '../contacts/fill-params';
 import { isOverCap } from '../policy/contact-caps';
-import type { CampaignTables } from '../tables';
+import type { CampaignTables } from '../shared/tables';
 import { type Audience, rankedContacts } from './audience-sql';
 import { planPlaces, UNKNOWN_PLACE } from './audience-time-zones';
-import { type ParamValue, requiredNames } from './fill-params';
 
 /** What freezing an audience would give. */
 export interface AudienceSurvey {

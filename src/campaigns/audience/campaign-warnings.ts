@@ -11,13 +11,13 @@ import { isIanaZone } from '../../domain/time-zones/wall-time';
 import type { Finding } from '../../domain/validation-issue';
 import { otherDocuments } from '../../domain/voice/call-documents';
 import { runnableProgram } from '../../domain/voice/parse-voice-xml';
-import { audienceLists, type CampaignContent } from '../campaign-record';
 import { contactById } from '../contacts/contact-by-id';
-import { quietWarnings } from '../policy/policy-warnings';
-import type { CampaignTables } from '../tables';
+import { audienceLists, type CampaignContent } from '../shared/campaign-record';
+import type { CampaignTables } from '../shared/tables';
 import type { AudienceSurvey, PlaceCount } from './audience-survey';
 import { UNKNOWN_PLACE } from './audience-time-zones';
 import { type ForecastHours, forecastHours, NIGHT_TEXT } from './forecast-hours';
+import { quietWarnings } from './policy-warnings';
 
 /** Warnings about a campaign that is possible but perhaps not meant (api.md 7). They change nothing. */
 

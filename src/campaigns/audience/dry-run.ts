@@ -6,15 +6,15 @@ import { capsOf, optOutTextOf, type WorkspacePolicy } from '../../domain/policy'
 import type { Skipped } from '../../domain/recipient';
 import { waitsSeconds } from '../../domain/release';
 import type { Finding } from '../../domain/validation-issue';
-import { audienceLists, type CampaignContent } from '../campaign-record';
-import { policyWarnings } from '../policy/policy-warnings';
-import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../ports';
 import { type ChannelSettings, readSettings } from '../runs/runs';
-import type { CampaignTables } from '../tables';
+import { audienceLists, type CampaignContent } from '../shared/campaign-record';
+import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../shared/ports';
+import type { CampaignTables } from '../shared/tables';
 import { audienceOf } from './audience-sql';
 import { type AudienceSurvey, surveyAudience } from './audience-survey';
 import { otherDocumentWarnings, surveyWarnings } from './campaign-warnings';
 import { type ForecastHours, forecastHours } from './forecast-hours';
+import { policyWarnings } from './policy-warnings';
 
 export interface DryRun {
   channels: Partial<Record<Channel, ChannelForecast>>;

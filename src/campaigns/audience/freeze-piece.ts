@@ -3,7 +3,7 @@ import { EARLIER_CHANNEL } from '../../domain/fallback';
 import type { SkipReason } from '../../domain/recipient';
 import { LATER_STAGE } from '../../domain/release';
 import { addEntered } from '../ledger/timeline';
-import type { CampaignTables } from '../tables';
+import type { CampaignTables } from '../shared/tables';
 import type { AudienceInput } from './audience';
 import { type AudiencePiece, pieceMembers, rankedContacts } from './audience-sql';
 import { dueSeconds, placesOfRun, UNKNOWN_PLACE } from './audience-time-zones';

@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 import type { Channel } from '../../domain/channel';
-import type { SuppressionEntry, SuppressionRule } from '../ports';
 import { type ShardRef, standingShards } from '../runs/run-end';
 import { moveRun, type RunPlan, readControl } from '../runs/runs';
-import type { CampaignTables } from '../tables';
+import type { SuppressionEntry, SuppressionRule } from '../shared/ports';
+import type { CampaignTables } from '../shared/tables';
 import { type FreezeOptions, freezeShard } from './audience';
 import { audienceOf } from './audience-sql';
 

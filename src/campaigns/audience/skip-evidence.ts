@@ -1,17 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { SuppressionEvidence } from '../../domain/message-story';
+import { requiredNames } from '../contacts/fill-params';
 import type { Audience } from './audience-sql';
-import { requiredNames } from './fill-params';
-
-/**
- * Why a contact was left out. It is stored, because the entry or the contact may be changed or deleted by the
- * time a person asks.
- */
-export interface SkipEvidence {
-  suppression?: SuppressionEvidence;
-  /** Names of params. */
-  missing?: string[];
-}
 
 /**
  * SQL over a row of `ranked` whose contact is left out: the evidence to store. Other reasons need none. They

@@ -8,7 +8,7 @@ import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { amendRecipients, moveRecipients } from '../ledger/move-recipients';
 import { retryTransaction } from '../retry-transaction';
 import { readControl } from '../runs/runs';
-import type { CampaignTables } from '../tables';
+import type { CampaignTables } from '../shared/tables';
 import { settleUnknown } from './call-events';
 import { lockSlot } from './call-slots';
 

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
-import { filledParams, type ParamValue } from '../audience/fill-params';
-import type { CampaignTables } from '../tables';
+import type { CampaignTables } from '../shared/tables';
+import { filledParams, type ParamValue } from './fill-params';
 
 export interface ContactParams {
   /** The values that a campaign with these params would send to this contact; `undefined` without such a contact. */

@@ -5,9 +5,9 @@ import { messageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
 import type { RecipientState, SkipReason } from '../../domain/recipient';
 import { addressKey } from '../../domain/suppression';
-import type { ContactMessage, ContactNews } from '../ports';
-import { attemptsMade, derivedState } from '../runs/recipients';
-import type { CampaignTables } from '../tables';
+import { attemptsMade, derivedState } from '../ledger/derived-state';
+import type { ContactMessage, ContactNews } from '../shared/ports';
+import type { CampaignTables } from '../shared/tables';
 
 /**
  * Why one contact was, or was not, written to or called: all known entries, newest first. The ledger gives the

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { DomainError } from '../../domain/errors';
-import { likePattern } from '../like-pattern';
-import type { CampaignTables } from '../tables';
+import { likePattern } from '../shared/like-pattern';
+import type { CampaignTables } from '../shared/tables';
 import { type ContactView, viewOfContact } from './contact-view';
 import { type ListKey, lockContacts, requireList } from './contacts';
 

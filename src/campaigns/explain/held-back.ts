@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely';
 import type { GateReason } from '../../domain/release';
 import type { Wait } from '../../domain/wait-reasons';
 import { readContactStage } from '../release/release-view';
+import type { CampaignTables } from '../shared/tables';
 import { readStop } from '../stops/stops';
-import type { CampaignTables } from '../tables';
 import type { RecipientFacts } from './recipient-facts';
 
 /** Looks for one reason by which a whole workspace, campaign or stage is held back. */

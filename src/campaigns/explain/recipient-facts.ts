@@ -3,16 +3,10 @@ import type { OwnReason } from '../../domain/approval';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
-import {
-  attemptsMade,
-  derivedState,
-  type ListedRow,
-  type RecipientView,
-  viewOf,
-  withCalls,
-} from '../runs/recipients';
+import { attemptsMade, derivedState } from '../ledger/derived-state';
+import { type ListedRow, type RecipientView, viewOf, withCalls } from '../reports/recipients';
 import { loadRun, type RunPlan } from '../runs/runs';
-import type { CampaignTables } from '../tables';
+import type { CampaignTables } from '../shared/tables';
 
 /** A recipient's place in the ledger. */
 export interface RecipientRef {

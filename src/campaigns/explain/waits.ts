@@ -9,8 +9,8 @@ import { isAllowed } from '../../domain/time-zones/hours';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { hourRules, openHours, startFor, zonesOf } from '../../domain/time-zones/recipient-hours';
 import type { Wait } from '../../domain/wait-reasons';
-import { derivedState } from '../runs/recipients';
-import type { CampaignTables } from '../tables';
+import { derivedState } from '../ledger/derived-state';
+import type { CampaignTables } from '../shared/tables';
 import type { RecipientFacts } from './recipient-facts';
 
 /**

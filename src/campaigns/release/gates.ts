@@ -13,7 +13,7 @@ import {
 import { readCounts } from '../runs/ledger-counts';
 import { pauseItself } from '../runs/own-pause';
 import type { RunPlan } from '../runs/runs';
-import type { CampaignTables } from '../tables';
+import type { CampaignTables } from '../shared/tables';
 import { contactsBegun, lockRelease, type ReleaseStanding } from './release-rows';
 
 type Run = Pick<RunPlan, 'runId' | 'workspaceId' | 'options'>;

@@ -5,11 +5,11 @@ import { LIMITS } from '../../domain/limits';
 import { OUT_OF_HOURS } from '../../domain/policy';
 import { LATER_STAGE } from '../../domain/release';
 import { openHours } from '../../domain/time-zones/recipient-hours';
+import { dueTimes, lookAgain } from '../audience/reschedule-waiting';
 import { amendRecipients } from '../ledger/move-recipients';
-import { dueTimes, lookAgain } from '../policy/reschedule-waiting';
 import type { ShardRef } from '../runs/run-end';
 import type { RunPlan } from '../runs/runs';
-import type { CampaignTables } from '../tables';
+import type { CampaignTables } from '../shared/tables';
 import { drawOf, FIRST_PLACE } from './release-rows';
 
 export interface OpenedPart {

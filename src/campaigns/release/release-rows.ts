@@ -3,8 +3,8 @@ import type { Control } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { stagesOf } from '../../domain/release';
 import type { RunPlan } from '../runs/runs';
+import type { CampaignTables } from '../shared/tables';
 import { wantedControl } from '../stops/wanted-control';
-import type { CampaignTables } from '../tables';
 
 /** Where the stages of a run stand (`run_releases`, `run_stages`, migration 0057). */
 export interface ReleaseStanding {

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../shared/tables';
 import { wantedControl } from '../stops/wanted-control';
-import type { CampaignTables } from '../tables';
 
 /**
  * A run's rate limit: one row says when the next permit is free, and one statement moves it on by the

@@ -11,10 +11,10 @@ import type { RetryPolicy } from '../../domain/retry-policy';
 import type { WeeklyWindow } from '../../domain/time-zones/hours';
 import { runStart } from '../../domain/time-zones/recipient-hours';
 import type { MachineBehaviour } from '../../domain/voice/answer-detection/machine-behaviour';
-import { databaseNow } from '../database-now';
 import { policyInForce, policyVersion } from '../policy/policy';
+import { databaseNow } from '../shared/database-now';
+import type { CampaignTables } from '../shared/tables';
 import { wantedControl } from '../stops/wanted-control';
-import type { CampaignTables } from '../tables';
 
 /**
  * A run with its campaign's sending options. Everything but `control`, `phase` and the policy is fixed. In a

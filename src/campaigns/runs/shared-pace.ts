@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../shared/tables';
 import { wantedControl } from '../stops/wanted-control';
-import type { CampaignTables } from '../tables';
 
 export interface RunPace {
   control: Control;

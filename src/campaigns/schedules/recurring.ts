@@ -10,8 +10,6 @@ import {
   recurrenceOf,
 } from '../../domain/recurrence';
 import { ALL_ZONES_MS } from '../../domain/time-zones/recipient-hours';
-import { type CampaignRecord, lockCampaign } from '../campaign-record';
-import { databaseNow } from '../database-now';
 import {
   addressOf,
   controlLiveRuns,
@@ -21,7 +19,9 @@ import {
   liveRunsOf,
   type RunAddress,
 } from '../runs/run-rows';
-import type { CampaignTables } from '../tables';
+import { type CampaignRecord, lockCampaign } from '../shared/campaign-record';
+import { databaseNow } from '../shared/database-now';
+import type { CampaignTables } from '../shared/tables';
 
 /**
  * Recurring campaigns. The row in `campaign_schedules` says which occurrence is next. Taking it moves the row

@@ -8,8 +8,8 @@ import type { RecipientState } from '../../domain/recipient';
 import { nextAttempt, retryPolicy } from '../../domain/retry-policy';
 import { releaseContacts, reserveContacts } from '../policy/contact-caps';
 import { policyInForce, policyVersion } from '../policy/policy';
+import type { CampaignTables } from '../shared/tables';
 import { isStopped } from '../stops/stops';
-import type { CampaignTables } from '../tables';
 import { nextSendStep, pauseMs, type SendRow, type SendStep } from './send-step';
 
 /** What a durable send's workflow does next: end, wait, or act at the service. */

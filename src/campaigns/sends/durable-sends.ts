@@ -7,10 +7,10 @@ import { isAllowedSender } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';
 import type { Log } from '../../log';
 import { readPolicy } from '../policy/policy';
-import type { SenderRule, SendLauncher } from '../ports';
+import type { SenderRule, SendLauncher } from '../shared/ports';
+import type { SendContent } from '../shared/send-content';
+import type { CampaignTables } from '../shared/tables';
 import { readStop, type Stop } from '../stops/stops';
-import type { CampaignTables } from '../tables';
-import type { SendContent } from './send-content';
 import type { SendRow } from './send-step';
 
 /**

@@ -1,11 +1,10 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
-import { deliveryRule } from '../../domain/delivery-rule';
+import { type DeliveryOptions, deliveryRule } from '../../domain/delivery-rule';
 import { LIMITS } from '../../domain/limits';
 import { moveRecipients } from '../ledger/move-recipients';
-import { retryTransaction } from '../retry-transaction';
-import type { RunOptions } from '../runs/runs';
-import type { CampaignTables } from '../tables';
+import { retryTransaction } from '../shared/retry-transaction';
+import type { CampaignTables } from '../shared/tables';
 
 interface Shard {
   runId: string;
@@ -34,8 +33,8 @@ export async function expireStopped(
 async function runsThatExpire(
   db: Kysely<CampaignTables>,
   workspaceId: string,
-): Promise<{ runId: string; options: RunOptions }[]> {
-  const { rows } = await sql<{ runId: string; options: RunOptions }>`
+): Promise<{ runId: string; options: DeliveryOptions }[]> {
+  const { rows } = await sql<{ runId: string; options: DeliveryOptions }>`
     select r.id as "runId", c.options from runs r join campaigns c on c.id = r.campaign_id
     where r.workspace_id = ${workspaceId} and r.phase in ('running', 'finishing') and r.control in ('run', 'pause')
       and (c.options #>> '{delivery,expireAfterSeconds}' is not null
@@ -53,7 +52,7 @@ async function shardsOf(db: Kysely<CampaignTables>, runId: string): Promise<Shar
 }
 
 /** SQL: the time of a recipient `r` is over, as delivery-rule.ts counts it. */
-function overdue(options: RunOptions): RawBuilder<boolean> {
+function overdue(options: DeliveryOptions): RawBuilder<boolean> {
   const { expireAfterMs, endsAtMs } = deliveryRule(options);
   const endsAt = endsAtMs === undefined ? null : new Date(endsAtMs).toISOString();
   return sql<boolean>`least(

@@ -6,10 +6,10 @@ import type { Log } from '../../log';
 import { newId } from '../../storage/new-id';
 import type { EndedCall } from '../calls/call-events';
 import { callStarts } from '../calls/calls';
-import type { CallEndings, FeedHeads, OutcomeNews, SendLauncher } from '../ports';
-import { AbortWatch } from '../runs/abort-watch';
-import { applyEvents, readCursor } from '../runs/outcomes';
-import type { CampaignTables } from '../tables';
+import { AbortWatch } from '../outcomes/abort-watch';
+import { applyEvents, readCursor } from '../outcomes/outcomes';
+import type { CallEndings, FeedHeads, OutcomeNews, SendLauncher } from '../shared/ports';
+import type { CampaignTables } from '../shared/tables';
 import { askedWorkspaces, type FollowedWorkspace, followedWorkspaces } from './followed-workspaces';
 import { giveUpWatch, type Watch } from './watch';
 

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Control, RunPhase } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
 import { laterStage } from '../release/later-stages';
+import type { CampaignTables } from '../shared/tables';
 import { wantedControl } from '../stops/wanted-control';
-import type { CampaignTables } from '../tables';
 import { holdWatch, type Watch } from './watch';
 
 /** A run whose data has changed, with the facts that decide whether its workflow must be woken. */

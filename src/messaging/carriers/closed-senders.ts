@@ -3,9 +3,10 @@ import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import { routeSender } from '../../domain/route';
 import type { Log } from '../../log';
-import { eventsOf, type StoredEvent } from '../events/history';
-import { storable } from '../storable-text';
-import type { MessagingTables } from '../tables';
+import { eventsOf } from '../events/history';
+import { storable } from '../shared/storable-text';
+import type { StoredEvent } from '../shared/stored-event';
+import type { MessagingTables } from '../shared/tables';
 import { raiseRevision } from './revision';
 
 /**

@@ -1,32 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { MessageEvent, MessageState } from '../../domain/message';
+import type { MessageState } from '../../domain/message';
+import type { CompactEvent, OldEvent, StoredEvent } from '../shared/stored-event';
 import type { NewEvent } from './event-rows';
 
-/**
- * How a message keeps its events after the first one, in the column `history`. Each version of the row repeats them, so
- * that they are arrays with their last empty members left out: 55 bytes for an event that took 150 as an object. What
- * stands elsewhere in the row is not repeated. No other file knows the form.
- */
-export type StoredEvent = CompactEvent | OldEvent;
-
-type CompactEvent = [
-  seq: number,
-  atMs: number,
-  type: string,
-  /**
-   * The event belongs to the hand-over that the row's `provider` and `attempt` name. Neither changes once an event
-   * names them, because only messages that wait are handed over.
-   */
-  ofHandOver?: true | null,
-  /** Null when it has the type's name. */
-  state?: MessageState | null,
-  code?: string | null,
-  data?: Record<string, unknown> | null,
-];
 const DATA = 6;
-
-/** Written before there were arrays. */
-type OldEvent = Omit<MessageEvent, 'uid' | 'id' | 'channel' | 'campaign'>;
 
 interface Row {
   history: readonly StoredEvent[];

@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely';
+import type { AccountState } from '../../domain/account';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import type { MessageStory, SuppressionEvidence } from '../../domain/message-story';
 import type { Routed } from '../../domain/route';
-import type { AccountState } from '../outbox/deliver/account-breaker';
+import type { MessagingTables } from '../shared/tables';
 import { type SuppressedMessage, suppressionsAt } from '../suppression/suppression-evidence';
-import type { MessagingTables } from '../tables';
 import { currentState } from './current-state';
 import { RECORD_COLUMNS, type TrackedMessage, tracked } from './tracking';
 

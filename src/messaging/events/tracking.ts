@@ -3,9 +3,10 @@ import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import type { MessageEvent, MessageState } from '../../domain/message';
 import type { CallOptions } from '../../domain/voice/call-options';
-import type { MessagingTables } from '../tables';
+import type { StoredEvent } from '../shared/stored-event';
+import type { MessagingTables } from '../shared/tables';
 import { currentState } from './current-state';
-import { eventsOf, type StoredEvent } from './history';
+import { eventsOf } from './history';
 
 /** A message as its sender sees it (api.md 4, Tracking). */
 export interface MessageRecord {

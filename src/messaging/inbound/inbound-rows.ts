@@ -8,9 +8,9 @@ import { newId } from '../../storage/new-id';
 import { eventOf } from '../events/event-rows';
 import type { ReceiptTarget } from '../receipts/receipt-change';
 import { type TargetRow, targetOf, writeChanges } from '../receipts/receipt-rows';
+import type { MessagingTables } from '../shared/tables';
 import { liftSuppressions } from '../suppression/lift-suppressions';
 import { senderKeySql } from '../suppression/suppression-check';
-import type { MessagingTables } from '../tables';
 
 /** A workspace that a subscriber answers, and its last message to them, if it is kept. */
 export interface Correspondent {

@@ -1,8 +1,9 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { type Erased, withoutPerson } from '../../domain/erasure';
 import { LIMITS } from '../../domain/limits';
-import { type StoredEvent, seqOf, withData } from '../events/history';
-import type { MessagingTables } from '../tables';
+import { seqOf, withData } from '../events/history';
+import type { StoredEvent } from '../shared/stored-event';
+import type { MessagingTables } from '../shared/tables';
 import { cancelMessages } from './cancel';
 
 /**

@@ -4,9 +4,10 @@ import { LIMITS } from '../../domain/limits';
 import type { Receipt } from '../../providers/provider';
 import { newId } from '../../storage/new-id';
 import { eventsWritten, type NewEvent } from '../events/event-rows';
-import { eventsOf, historyEntry, historyText, type StoredEvent } from '../events/history';
+import { eventsOf, historyEntry, historyText } from '../events/history';
 import { addToMinute } from '../events/message-minutes';
-import type { MessagingTables } from '../tables';
+import type { StoredEvent } from '../shared/stored-event';
+import type { MessagingTables } from '../shared/tables';
 import type { ReceiptTarget } from './receipt-change';
 
 /** A receipt and the provider it came from. */

@@ -3,9 +3,9 @@ import type { Channel } from '../../domain/channel';
 import { type RecipientFinding, recipientFinding } from '../../domain/delivery-codes';
 import { LIMITS } from '../../domain/limits';
 import { addressKey, type Suppression, type SuppressionSource } from '../../domain/suppression';
-import type { AttemptResult } from '../outbox/attempt-result';
+import type { AttemptResult } from '../shared/attempt-result';
+import type { MessagingTables } from '../shared/tables';
 import { upsertSuppressions } from '../suppression/suppression-rows';
-import type { MessagingTables } from '../tables';
 import type { FromProvider, Targets } from './receipt-rows';
 import { isHandedOver, targetOf } from './receipt-sort';
 

@@ -7,7 +7,7 @@ import type { Finding } from '../../domain/validation-issue';
 import { lintOtherDocuments } from '../../domain/voice/call-documents';
 import { parseVoiceXml } from '../../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../../domain/voice/voice-template';
-import { requireRenderedSize } from '../outbox/rendered-size';
+import { requireRenderedSize } from './rendered-size';
 import type { Template } from './template-record';
 import { type CompiledTemplate, compileTemplate } from './template-versions';
 

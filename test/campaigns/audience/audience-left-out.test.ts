@@ -4,9 +4,9 @@ import { type Kysely, sql } from 'kysely';
 import { suppression } from '../../../src/app/suppression-rule';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { type AudienceSource, audienceOf } from '../../../src/campaigns/audience/audience-sql';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import { upsertSuppressions } from '../../../src/messaging/suppression/suppression-rows';
-import type { MessagingTables } from '../../../src/messaging/tables';
 import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';
 

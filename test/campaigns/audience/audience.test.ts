@@ -3,7 +3,7 @@
 import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { LIMITS } from '../../../src/domain/limits';
 import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,8 +1,8 @@
 /** Proves where the value of a placeholder comes from, and that an empty text is no value. */
 
 import { type Kysely, sql } from 'kysely';
-import { filledParams, requiredNames } from '../../../src/campaigns/audience/fill-params';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import { filledParams, requiredNames } from '../../../src/campaigns/contacts/fill-params';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { ifThere } from '../../../src/domain/template';
 import { describeWithDatabase } from '../../support/storage';
 

@@ -1,12 +1,12 @@
 /** Proves that a campaign never has more concurrent calls than its limit, and uses every free slot. */
 
 import { type Kysely, sql } from 'kysely';
+import { amendCampaign } from '../../../src/campaigns/actions/change-campaign';
 import { endSilentCall } from '../../../src/campaigns/calls/call-events';
 import { slotsForFirstCalls, slotWait } from '../../../src/campaigns/calls/call-slots';
 import { endRecipient, openCall, recordStep, withdrawCall } from '../../../src/campaigns/calls/calls';
-import { amendCampaign } from '../../../src/campaigns/change-campaign';
-import { applyEvents, readCursor } from '../../../src/campaigns/runs/outcomes';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import { LIMITS } from '../../../src/domain/limits';
 import { newId } from '../../../src/storage/new-id';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { type Kysely, sql } from 'kysely';
-import { cancelAbsent, cancelUnsent } from '../../../src/campaigns/runs/cancel-run';
+import { cancelAbsent, cancelUnsent } from '../../../src/campaigns/actions/cancel-run';
+import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
+import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { type OpenPage, offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
-import { applyEvents, readCursor } from '../../../src/campaigns/runs/outcomes';
-import { retryFailed } from '../../../src/campaigns/runs/retry-failed';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { RECIPIENT_RANK, type RecipientState } from '../../../src/domain/recipient';

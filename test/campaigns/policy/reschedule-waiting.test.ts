@@ -1,12 +1,12 @@
 import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { audienceOf } from '../../../src/campaigns/audience/audience-sql';
+import { lookAgain, recallWaiting } from '../../../src/campaigns/audience/reschedule-waiting';
 import { createPolicies } from '../../../src/campaigns/policy/policy';
-import { lookAgain, recallWaiting } from '../../../src/campaigns/policy/reschedule-waiting';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { loadRun } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import type { Channel } from '../../../src/domain/channel';
 import { LIMITS } from '../../../src/domain/limits';
 import { NO_POLICY } from '../../../src/domain/policy';

@@ -2,13 +2,13 @@
 
 import fc from 'fast-check';
 import { type Kysely, sql } from 'kysely';
+import { openCalls } from '../../../src/campaigns/actions/cancel-run';
+import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
-import { openCalls } from '../../../src/campaigns/runs/cancel-run';
 import { openFallbackTurns } from '../../../src/campaigns/runs/fallback-turns';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import { retryFailed } from '../../../src/campaigns/runs/retry-failed';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import type { Channel } from '../../../src/domain/channel';
 import { type EarlierChannel, nextTurn, standingOf } from '../../../src/domain/fallback';
 import { RECIPIENT_STATES, RETRIED, type RecipientState } from '../../../src/domain/recipient';

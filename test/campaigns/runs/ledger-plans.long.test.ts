@@ -1,12 +1,12 @@
 import { type Kysely, sql } from 'kysely';
+import { cancelUnsent } from '../../../src/campaigns/actions/cancel-run';
+import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
-import { cancelUnsent } from '../../../src/campaigns/runs/cancel-run';
+import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
+import { listRecipients } from '../../../src/campaigns/reports/recipients';
 import { type OpenPage, offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import { applyEvents, readCursor } from '../../../src/campaigns/runs/outcomes';
-import { listRecipients } from '../../../src/campaigns/runs/recipients';
-import { retryFailed } from '../../../src/campaigns/runs/retry-failed';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import { LIMITS } from '../../../src/domain/limits';
 import type { MessageEvent } from '../../../src/domain/message';

@@ -1,6 +1,7 @@
 /** Proves that pages take each recipient once, and that a crash leaves a bounded number in doubt. */
 
 import { type Kysely, sql } from 'kysely';
+import { listRecipients } from '../../../src/campaigns/reports/recipients';
 import {
   type OpenPage,
   offerChunk,
@@ -9,9 +10,8 @@ import {
   withdrawOffer,
 } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import { listRecipients } from '../../../src/campaigns/runs/recipients';
 import type { RecipientResult } from '../../../src/campaigns/runs/write-results';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { RECIPIENT_STATES, type RecipientState } from '../../../src/domain/recipient';
 import { plantAudience } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,13 +1,13 @@
 /** Proves which outcomes give a recipient another attempt, and that a repeated event gives none. */
 
 import type { Kysely } from 'kysely';
-import { abortIfTooManyFail } from '../../../src/campaigns/runs/abort-run';
+import { abortIfTooManyFail } from '../../../src/campaigns/outcomes/abort-run';
+import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
+import { listRecipients } from '../../../src/campaigns/reports/recipients';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import { applyEvents, readCursor } from '../../../src/campaigns/runs/outcomes';
-import { listRecipients } from '../../../src/campaigns/runs/recipients';
 import { moveRun } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { newId } from '../../../src/storage/new-id';

@@ -1,11 +1,11 @@
 /** Proves that events move recipients up in rank only, and count them once. */
 
 import { type Kysely, sql } from 'kysely';
+import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
+import { applyEvents, FEED_START, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import { applyEvents, FEED_START, readCursor } from '../../../src/campaigns/runs/outcomes';
-import { retryFailed } from '../../../src/campaigns/runs/retry-failed';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { newId } from '../../../src/storage/new-id';

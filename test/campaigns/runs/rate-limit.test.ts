@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import { pageAtPace, setPace, takePermits } from '../../../src/campaigns/runs/rate-limit';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { newId } from '../../../src/storage/new-id';
 import { describeWithDatabase } from '../../support/storage';
 

@@ -1,14 +1,14 @@
 /** Proves that a retry sends again exactly to the chosen recipients, once per call. */
 
 import { type Kysely, sql } from 'kysely';
-import { changeCampaign } from '../../../src/campaigns/campaign-actions';
+import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions';
+import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { failRun } from '../../../src/campaigns/runs/fail-run';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import { retryFailed } from '../../../src/campaigns/runs/retry-failed';
 import { closeRun, dueShards, frozenShards } from '../../../src/campaigns/runs/run-end';
 import { liveRuns, moveRun } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { RETRIED, type RecipientState } from '../../../src/domain/recipient';
 import { plantAudience, plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

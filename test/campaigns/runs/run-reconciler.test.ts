@@ -1,9 +1,9 @@
 /** Proves that runs and sends without a workflow are launched, without flooding Temporal. */
 
 import { sql } from 'kysely';
-import { keepRunsLaunched, LaunchedRuns } from '../../../src/campaigns/runs/run-reconciler';
 import { liveRuns } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
+import { keepRunsLaunched, LaunchedRuns } from '../../../src/campaigns/watch/run-reconciler';
 import { createLog } from '../../../src/log';
 import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

@@ -2,7 +2,7 @@
 
 import { sql } from 'kysely';
 import { readPaceTogether } from '../../../src/campaigns/runs/shared-pace';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';
 

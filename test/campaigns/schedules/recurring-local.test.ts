@@ -5,7 +5,7 @@ import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { hasCompanion, loadRun } from '../../../src/campaigns/runs/runs';
 import { nextRun } from '../../../src/campaigns/schedules/recurring';
 import { keepSchedule } from '../../../src/campaigns/schedules/schedule-reconciler';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { LIMITS } from '../../../src/domain/limits';
 import { startFor } from '../../../src/domain/time-zones/recipient-hours';
 import { describeWithDatabase } from '../../support/storage';

@@ -3,17 +3,17 @@
 import { type Kysely, sql } from 'kysely';
 import type { ActivityDeps } from '../../../activities/deps';
 import { occurrenceActivities } from '../../../activities/occurrences';
+import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
-import { findCampaign } from '../../../src/campaigns/campaign-record';
-import type { CampaignSchedules, RunLauncher } from '../../../src/campaigns/ports';
-import { retryFailed } from '../../../src/campaigns/runs/retry-failed';
 import { beginRun, liveRuns, moveRun } from '../../../src/campaigns/runs/runs';
 import {
   isScheduled,
   keepSchedule,
   lookAtSchedules,
 } from '../../../src/campaigns/schedules/schedule-reconciler';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import { findCampaign } from '../../../src/campaigns/shared/campaign-record';
+import type { CampaignSchedules, RunLauncher } from '../../../src/campaigns/shared/ports';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { createLog } from '../../../src/log';
 import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,8 +1,7 @@
 /** Proves that a durable send reaches its outcome once, through crashes, refusals and retries. */
 
 import { type Kysely, sql } from 'kysely';
-import { applyEvents, readCursor } from '../../../src/campaigns/runs/outcomes';
-import { overdueSends } from '../../../src/campaigns/runs/run-reconciler';
+import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { claimSend, lookAtSend, recordSend, type SendClaim } from '../../../src/campaigns/sends/claim-sends';
 import {
   awaitsOutcome,
@@ -10,7 +9,8 @@ import {
   type DurableSends,
 } from '../../../src/campaigns/sends/durable-sends';
 import type { SendRow } from '../../../src/campaigns/sends/send-step';
-import type { CampaignTables } from '../../../src/campaigns/tables';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
+import { overdueSends } from '../../../src/campaigns/watch/run-reconciler';
 import { type DurableSendBody, durableSendBody } from '../../../src/contracts/durable-sends';
 import { sendMessageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';

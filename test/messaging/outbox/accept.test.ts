@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { isDomainError } from '../../../src/domain/errors';
 import { LIMITS } from '../../../src/domain/limits';
-import { createOutboxCount, recountRestMs } from '../../../src/messaging/outbox/outbox-count';
+import { createOutboxCount, recountRestMs } from '../../../src/messaging/outbox/queue/outbox-count';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';

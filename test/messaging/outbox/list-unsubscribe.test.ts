@@ -1,4 +1,4 @@
-import { createListUnsubscribe } from '../../../src/messaging/outbox/list-unsubscribe';
+import { createListUnsubscribe } from '../../../src/messaging/outbox/deliver/list-unsubscribe';
 import { createUnsubscribeTokens } from '../../../src/messaging/suppression/unsubscribe-tokens';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../src/domain/limits';
 import { render } from '../../../src/messaging/outbox/deliver/render';
-import type { OutgoingMessage } from '../../../src/messaging/outbox/outgoing';
+import type { OutgoingMessage } from '../../../src/messaging/shared/outgoing';
 
 describe('an email with a body of its own', () => {
   const email = (body: string, params = {}): OutgoingMessage =>

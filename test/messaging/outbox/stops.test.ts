@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { createStops, type Stops } from '../../../src/campaigns/stops/stops';
-import type { CampaignTables } from '../../../src/campaigns/tables';
 import type { Message } from '../../../src/contracts/send';
 import { LIMITS } from '../../../src/domain/limits';
 import { createLog } from '../../../src/log';

@@ -3,8 +3,8 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { LIMITS } from '../../../src/domain/limits';
+import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import { createSuppressionList } from '../../../src/messaging/suppression/suppression';
-import type { MessagingTables } from '../../../src/messaging/tables';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';

@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely';
 import { keepOrphans } from '../../../src/messaging/receipts/receipt-rows';
 import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';
-import type { MessagingTables } from '../../../src/messaging/tables';
+import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import type { Receipt } from '../../../src/providers/provider';
 import { describeWithDatabase } from '../../support/storage';
 

@@ -8,7 +8,7 @@ import {
   silenceSender,
   takeTokens,
 } from '../../../src/messaging/senders/sender-limit-bucket';
-import type { MessagingTables } from '../../../src/messaging/tables';
+import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import { newId } from '../../../src/storage/new-id';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';

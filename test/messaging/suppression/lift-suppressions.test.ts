@@ -3,11 +3,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../../src/domain/limits';
+import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import { liftSuppressions } from '../../../src/messaging/suppression/lift-suppressions';
 import { upsertSuppressions } from '../../../src/messaging/suppression/suppression-rows';
 import { createUnsubscribe } from '../../../src/messaging/suppression/unsubscribe';
 import { createUnsubscribeTokens } from '../../../src/messaging/suppression/unsubscribe-tokens';
-import type { MessagingTables } from '../../../src/messaging/tables';
 import { newId } from '../../../src/storage/new-id';
 import { describeWithDatabase } from '../../support/storage';
 

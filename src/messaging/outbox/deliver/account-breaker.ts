@@ -1,23 +1,9 @@
-import { kindOf } from '../../../domain/account';
+import { type AccountState, kindOf } from '../../../domain/account';
 import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
-import type { DeliveryObserver } from '../../observer';
-
-/** How a provider's account stands, for operators (`/readyz`, `fanfare doctor`). Times are ISO 8601. */
-export interface AccountState {
-  channel: Channel;
-  /** The provider's. */
-  kind: string;
-  /** Which account it is, where there may be several. */
-  account?: string;
-  state: 'ok' | 'paused' | 'throttled';
-  /** The carrier's code, and since when it refuses. */
-  reason?: string;
-  since?: string;
-  nextTryAt?: string;
-}
+import type { DeliveryObserver } from '../../shared/observer';
 
 interface Refusal {
   code: string;

@@ -1,10 +1,10 @@
 import { LIMITS } from '../../../domain/limits';
 import type { Foreground } from '../../../foreground';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
-import type { Holds } from '../holds';
-import type { Lane } from '../lanes';
-import type { MessageClass } from '../outbox-count';
-import type { OutgoingMessage } from '../outgoing';
+import type { OutgoingMessage } from '../../shared/outgoing';
+import type { Holds } from '../queue/holds';
+import type { Lane } from '../queue/lanes';
+import type { MessageClass } from '../queue/outbox-count';
 import type { OutboxQueue } from '../queue/outbox-queue';
 import type { Entry } from '../queue/window';
 import { type GroupOpener, isExpired } from './opener';

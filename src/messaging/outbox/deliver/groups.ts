@@ -4,12 +4,12 @@ import { LIMITS } from '../../../domain/limits';
 import { eventOf, eventsWritten, type NewEvent } from '../../events/event-rows';
 import { historyEntry, historyText } from '../../events/history';
 import { addToMinute } from '../../events/message-minutes';
+import type { AttemptResult } from '../../shared/attempt-result';
+import type { OutgoingMessage } from '../../shared/outgoing';
+import type { MessagingTables } from '../../shared/tables';
 import { isSuppressed } from '../../suppression/suppression-check';
-import type { MessagingTables } from '../../tables';
-import type { AttemptResult } from '../attempt-result';
-import type { HeldTag, Holds } from '../holds';
-import type { Lane } from '../lanes';
-import type { OutgoingMessage } from '../outgoing';
+import type { HeldTag, Holds } from '../queue/holds';
+import type { Lane } from '../queue/lanes';
 
 /**
  * A group of messages is one row (`handover_batches`), written before any of them leaves. It names what may be with

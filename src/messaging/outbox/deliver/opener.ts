@@ -1,16 +1,16 @@
 import { type Kysely, sql } from 'kysely';
 import type { Log } from '../../../log';
 import { newId } from '../../../storage/new-id';
-import type { MessagingTables } from '../../tables';
+import type { AttemptResult } from '../../shared/attempt-result';
+import type { OutgoingMessage } from '../../shared/outgoing';
+import type { MessagingTables } from '../../shared/tables';
 import type { TemplateVersions } from '../../templates/template-versions';
-import type { AttemptResult } from '../attempt-result';
-import type { HeldTag, Holdable, Holds } from '../holds';
-import type { Lane, Lanes } from '../lanes';
-import type { ListUnsubscribe } from '../list-unsubscribe';
-import type { OutgoingMessage } from '../outgoing';
+import type { HeldTag, Holdable, Holds } from '../queue/holds';
+import type { Lane, Lanes } from '../queue/lanes';
 import type { OutboxQueue } from '../queue/outbox-queue';
 import type { Entry } from '../queue/window';
 import { abandonGroup, abandonOpening, type Group, openGroup } from './groups';
+import type { ListUnsubscribe } from './list-unsubscribe';
 import type { Leaving, OpenGroup, Recorder } from './recorder';
 import { type Rendered, renderBatch } from './render-batch';
 

@@ -1,9 +1,10 @@
+import type { AccountState } from '../../../domain/account';
 import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
-import type { DeliveryObserver, MessageTraces } from '../../observer';
-import { AccountBreaker, type AccountState } from './account-breaker';
+import type { DeliveryObserver, MessageTraces } from '../../shared/observer';
+import { AccountBreaker } from './account-breaker';
 import { LongThrottle } from './long-throttle';
 import { Pace } from './pace';
 

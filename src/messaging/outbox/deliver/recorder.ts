@@ -3,12 +3,12 @@ import type { Kysely } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
-import { isDataError } from '../../database-error';
 import { foundIn, suppressFound } from '../../receipts/receipt-suppression';
-import type { MessagingTables } from '../../tables';
-import { type AttemptResult, attemptResult } from '../attempt-result';
-import type { Lane, Lanes } from '../lanes';
-import type { OutgoingMessage } from '../outgoing';
+import { type AttemptResult, attemptResult } from '../../shared/attempt-result';
+import { isDataError } from '../../shared/database-error';
+import type { OutgoingMessage } from '../../shared/outgoing';
+import type { MessagingTables } from '../../shared/tables';
+import type { Lane, Lanes } from '../queue/lanes';
 import { type Group, type Recorded, recordResults } from './groups';
 
 /** A group as this process knows it: how many of its messages nothing is recorded of yet. */

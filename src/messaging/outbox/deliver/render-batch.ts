@@ -1,9 +1,9 @@
 import { LIMITS } from '../../../domain/limits';
 import type { HandOver } from '../../../providers/provider';
+import type { AttemptResult } from '../../shared/attempt-result';
+import type { OutgoingMessage } from '../../shared/outgoing';
 import type { TemplateVersions } from '../../templates/template-versions';
-import type { AttemptResult } from '../attempt-result';
-import type { ListUnsubscribe } from '../list-unsubscribe';
-import type { OutgoingMessage } from '../outgoing';
+import type { ListUnsubscribe } from './list-unsubscribe';
 import { render } from './render';
 
 export interface Rendered {

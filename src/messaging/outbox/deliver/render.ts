@@ -3,10 +3,10 @@ import { LIMITS } from '../../../domain/limits';
 import { withSuffix } from '../../../domain/policy';
 import { type CompiledText, compileText, UNSUBSCRIBE_URL } from '../../../domain/template';
 import type { HandOver } from '../../../providers/provider';
+import type { OutgoingMessage } from '../../shared/outgoing';
 import { plainTextOf } from '../../templates/plain-text';
 import type { CompiledTemplate } from '../../templates/template-versions';
-import type { ListUnsubscribe } from '../list-unsubscribe';
-import type { OutgoingMessage } from '../outgoing';
+import type { ListUnsubscribe } from './list-unsubscribe';
 
 /** A message's texts with its values filled in, as a provider takes them. */
 export function render(

@@ -1,9 +1,9 @@
+import type { AccountState } from '../../../domain/account';
 import { CHANNELS, type Channel } from '../../../domain/channel';
 import type { Routed } from '../../../domain/route';
 import type { Log } from '../../../log';
 import { defaultWayOf, type Way } from '../../carriers/carriers';
 import type { Window } from '../queue/window';
-import type { AccountState } from './account-breaker';
 import type { ChannelDelivery } from './channel-delivery';
 import type { ProviderLimiter } from './provider-limiter';
 import type { Recorder } from './recorder';

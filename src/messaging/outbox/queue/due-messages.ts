@@ -1,6 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
-import type { MessagingTables } from '../../tables';
-import type { OutgoingMessage } from '../outgoing';
+import type { OutgoingMessage } from '../../shared/outgoing';
+import type { MessagingTables } from '../../shared/tables';
 
 /** Reading back the messages that did not go straight from acceptance to hand-over. */
 

@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
-import type { MessagingTables } from '../../tables';
-import type { Lane } from '../lanes';
+import type { MessagingTables } from '../../shared/tables';
 import { firstOfFlows, nextDueMs, readDue } from './due-messages';
+import type { Lane } from './lanes';
 import { ANY_TIME, type OutboxQueue } from './outbox-queue';
 import type { Window } from './window';
 

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
-import type { MessagingTables } from '../../tables';
-import type { Lane, Lanes } from '../lanes';
-import type { OutgoingMessage } from '../outgoing';
+import type { OutgoingMessage } from '../../shared/outgoing';
+import type { MessagingTables } from '../../shared/tables';
 import { readWaiting } from './due-messages';
+import type { Lane, Lanes } from './lanes';
 import type { OutboxQueue } from './outbox-queue';
 import type { Entry } from './window';
 

@@ -1,4 +1,4 @@
-import type { MessageClass } from '../outbox-count';
+import type { MessageClass } from './outbox-count';
 
 /**
  * The order in which messages that could leave do: transactional ones first, then turns by workspace, in a workspace

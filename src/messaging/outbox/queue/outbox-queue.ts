@@ -1,10 +1,10 @@
 import { LIMITS } from '../../../domain/limits';
 import type { SenderLimits } from '../../senders/sender-limits';
-import type { Holds } from '../holds';
-import type { Lane } from '../lanes';
-import type { MessageClass } from '../outbox-count';
-import type { OutgoingMessage } from '../outgoing';
+import type { OutgoingMessage } from '../../shared/outgoing';
 import { FairQueue } from './fair-queue';
+import type { Holds } from './holds';
+import type { Lane } from './lanes';
+import type { MessageClass } from './outbox-count';
 import { WayShares } from './way-shares';
 import { type Entry, keyOf, keyOfEntry, newWindow, type Window } from './window';
 

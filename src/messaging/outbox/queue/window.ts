@@ -1,7 +1,7 @@
 import type { Channel } from '../../../domain/channel';
-import type { Lane } from '../lanes';
-import type { OutgoingMessage } from '../outgoing';
+import type { OutgoingMessage } from '../../shared/outgoing';
 import type { FlowKey } from './fair-queue';
+import type { Lane } from './lanes';
 
 /**
  * What this process has in memory of one flow of one partition, and when it is worth reading more of it from the

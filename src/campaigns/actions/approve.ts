@@ -1,0 +1,96 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Approval } from '../../domain/approval';
+import { isLive } from '../../domain/campaign';
+import { DomainError } from '../../domain/errors';
+import { contactsOf } from '../approval/approval-rule';
+import { forgetDigests, requireSame } from '../approval/digest';
+import { addressOf, type RunAddress } from '../runs/run-rows';
+import { type CampaignRecord, lockCampaign } from '../shared/campaign-record';
+import { databaseNow } from '../shared/database-now';
+import type { CallNote } from '../shared/ports';
+import type { CampaignTables } from '../shared/tables';
+import { type Consequence, illegal, startDraft, toldAgain } from './campaign-actions';
+
+type Tx = Transaction<CampaignTables>;
+
+export interface ApproveCall {
+  digest: string;
+  userId: string;
+  note?: CallNote | undefined;
+}
+
+/**
+ * Writes the approval down together with what follows from it, so that neither is ever there alone: a draft starts, and
+ * runs that wait for the approval go on. What its owner has paused stays so, and may be resumed.
+ */
+export async function approveCampaign(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignId: string,
+  { digest, userId, note }: ApproveCall,
+): Promise<Consequence> {
+  return db.transaction().execute(async (tx) => {
+    const campaign = await lockCampaign(tx, workspaceId, campaignId);
+    refuseOwn(campaign, userId);
+    const noted = note && (await note.execute(tx)).rows[0];
+    const isRepeated = campaign.approval?.digest === digest || (noted && noted.attempt > 1);
+    if (isRepeated) return toldAgain(tx, campaign, 'resume');
+    if (campaign.stage !== 'draft' && !mayGoOn(campaign)) throw illegal(campaign, 'approve');
+    const shown = await requireSame(tx, workspaceId, campaign, digest);
+    // Of an audience that is frozen, those count who will be sent to, also when they have left the lists since.
+    const contacts = Math.max(
+      shown,
+      campaign.stage === 'draft' ? 0 : await contactsOf(tx, campaign, 'resume'),
+    );
+    const at = new Date(await databaseNow(tx)).toISOString();
+    await writeApproval(tx, workspaceId, campaignId, { by: userId, at, digest, contacts });
+    await forgetDigests(tx, workspaceId, campaignId);
+    if (campaign.stage === 'draft') return startDraft(tx, workspaceId, campaign);
+    const told = await letGoOn(tx, workspaceId, campaignId);
+    return told.length > 0 ? { controlChanged: told } : {};
+  });
+}
+
+/** Fails with `own_campaign` for the user who created it, or for whom a client did. */
+export function refuseOwn({ id, createdBy }: CampaignRecord, userId: string): void {
+  if (createdBy !== userId) return;
+  throw new DomainError(
+    'own_campaign',
+    `Campaign ${id} was created by this user: another person must approve it`,
+  );
+}
+
+/** From now on the campaign has no approval. */
+export async function takeBack(tx: Tx, workspaceId: string, campaignId: string): Promise<void> {
+  await writeApproval(tx, workspaceId, campaignId, null);
+}
+
+async function writeApproval(
+  tx: Tx,
+  workspaceId: string,
+  campaignId: string,
+  approval: Approval | null,
+): Promise<void> {
+  await tx
+    .updateTable('campaigns')
+    .set({ approval: approval && JSON.stringify(approval), updated_at: sql<Date>`now()` })
+    .where('id', '=', campaignId)
+    .where('workspace_id', '=', workspaceId)
+    .execute();
+}
+
+/** A recurring campaign goes on as long as its schedule does. */
+function mayGoOn({ stage, run }: CampaignRecord): boolean {
+  if (stage === 'scheduled' || stage === 'held') return true;
+  return run !== undefined && isLive(run.phase) && (run.control === 'run' || run.control === 'pause');
+}
+
+/** Runs that were paused because they had no approval, and no others. */
+async function letGoOn(tx: Tx, workspaceId: string, campaignId: string): Promise<RunAddress[]> {
+  const { rows } = await sql<{ id: string; launches: number }>`
+    update runs set control = 'run', own_reason = null
+    where workspace_id = ${workspaceId} and campaign_id = ${campaignId} and control = 'pause'
+      and own_reason ->> 'code' = 'approval_required' and phase in ('planning', 'running', 'finishing')
+    returning id, launches`.execute(tx);
+  return rows.map((row) => addressOf(row));
+}

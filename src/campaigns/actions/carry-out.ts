@@ -1,0 +1,104 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Kysely } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
+import type { RunAddress } from '../runs/run-rows';
+import { keepSchedule } from '../schedules/schedule-reconciler';
+import { readCampaign } from '../shared/campaign-record';
+import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../shared/ports';
+import type { CampaignTables } from '../shared/tables';
+import type { Consequence } from './campaign-actions';
+
+export interface CarryOutDeps {
+  db: Kysely<CampaignTables>;
+  launcher: RunLauncher;
+  schedules?: CampaignSchedules | undefined;
+  holds?: CampaignHolds | undefined;
+  log: Log;
+}
+
+/** Carries a committed change out of the database. If the process is killed before, the reconcilers do it within a minute. */
+export function createCarryOut({ db, launcher, schedules, holds, log }: CarryOutDeps) {
+  /**
+   * Launches the run, and only logs a failure. The run is in the database, and a run without a workflow is
+   * launched within a minute (run-reconciler.ts). Failing the request would only make its sender create the
+   * campaign twice.
+   */
+  async function launch(workspaceId: string, campaignId: string, consequence: Consequence): Promise<void> {
+    if (consequence.schedule) await followSchedule(campaignId);
+    if (!consequence.launch) return;
+    const { runId } = consequence.launch;
+    try {
+      await launcher.launch({ workspaceId, campaignId, startAt: undefined, ...consequence.launch });
+    } catch (error) {
+      log.warn({ err: error, runId }, 'could not start the workflow of a run; trying again within a minute');
+    }
+  }
+
+  /** If this fails, the reconciler that runs every minute repeats it, and takes what is due in the meantime. */
+  async function followSchedule(campaignId: string): Promise<void> {
+    try {
+      if (schedules) await keepSchedule(db, schedules, campaignId);
+    } catch (error) {
+      log.warn(
+        { err: error, campaignId },
+        'could not update the Temporal schedule of a campaign; trying again within a minute',
+      );
+    }
+  }
+
+  /**
+   * Holds the messages at the service now. If the campaign was resumed in between, it releases them again,
+   * because the resume may have released before this hold.
+   */
+  async function holdNow(workspaceId: string, campaignId: string): Promise<void> {
+    try {
+      await holds?.hold(workspaceId, campaignId);
+      const { run } = await readCampaign(db, workspaceId, campaignId);
+      if (run?.control === 'run') await holds?.release(workspaceId, campaignId);
+    } catch (error) {
+      log.warn(
+        { err: error, campaignId },
+        'could not hold the messages of a campaign at the service; its run will try again',
+      );
+    }
+  }
+
+  /**
+   * Signals runs about their control, but answers without waiting for a busy workflow: pages read the run's
+   * row, and the service holds what it has. A failure fails the call if it is known in time; otherwise it is
+   * tried once more.
+   */
+  async function tellRuns(runs: readonly RunAddress[], answerBy: Promise<void>): Promise<void> {
+    const telling = Promise.all(runs.map((run) => launcher.controlChanged(run)));
+    let isAnswered = false;
+    void telling.catch(async (error: unknown) => {
+      if (!isAnswered) return;
+      log.warn({ err: error }, 'could not signal a run about its new control; trying once more');
+      await Promise.all(runs.map((run) => launcher.controlChanged(run))).catch((again: unknown) =>
+        log.warn(
+          { err: again },
+          'could not signal a run about its new control; the run will read it by itself',
+        ),
+      );
+    });
+    await Promise.race([telling, answerBy]);
+    isAnswered = true;
+  }
+
+  /** With `holds` the service holds the campaign's messages; a slow service goes on with it after the answer. */
+  async function carryOut(
+    workspaceId: string,
+    campaignId: string,
+    consequence: Consequence,
+    wanted: { holds: boolean },
+  ): Promise<void> {
+    await launch(workspaceId, campaignId, consequence);
+    if (!consequence.controlChanged) return;
+    const answerBy = delay(LIMITS.controlAnswerMs);
+    if (wanted.holds) await Promise.race([holdNow(workspaceId, campaignId), answerBy]);
+    await tellRuns(consequence.controlChanged, answerBy);
+  }
+
+  return { launch, carryOut };
+}

@@ -1,0 +1,24 @@
+import type { Transaction } from 'kysely';
+import { DomainError } from '../../domain/errors';
+import { liveRunsOf } from '../runs/run-rows';
+import { hasSchedule } from '../schedules/recurring';
+import type { CampaignRecord } from '../shared/campaign-record';
+import type { CampaignTables } from '../shared/tables';
+
+/**
+ * Fails with `campaign_started` when the campaign's content and audience can no longer change. While an
+ * occurrence runs, its content cannot be replaced.
+ */
+export async function requireEditable(
+  tx: Transaction<CampaignTables>,
+  campaign: CampaignRecord,
+): Promise<void> {
+  const { id, stage } = campaign;
+  const isRunning = hasSchedule(campaign) && (await liveRunsOf(tx, id)).length > 0;
+  if (stage === 'started' || stage === 'canceled' || isRunning) throw alreadyStarted(campaign);
+}
+
+export const alreadyStarted = ({ id, phase }: Pick<CampaignRecord, 'id' | 'phase'>) =>
+  new DomainError('campaign_started', `Campaign ${id} has started (${phase}) and can no longer be edited`, {
+    phase,
+  });

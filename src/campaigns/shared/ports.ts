@@ -1,0 +1,228 @@
+import type { RawBuilder } from 'kysely';
+import type { CallEnding, CallPolicy, CallProgress } from '../../domain/call-policy';
+import type { Channel } from '../../domain/channel';
+import type { MessageEvent } from '../../domain/message';
+import type { MessageStory } from '../../domain/message-story';
+import type { SendingFinding, SendingQuestion } from '../../domain/sending-question';
+
+/** What campaigns need of the world outside their tables; src/app supplies the implementations. */
+
+/** Asks the messaging service that the campaign will use about templates, and what can be sent by them. */
+export interface TemplateLookup {
+  /** `undefined` when the workspace has no such template on that channel, or the template has no such version. */
+  find(
+    workspaceId: string,
+    channel: Channel,
+    templateId: string,
+    version: number,
+  ): Promise<TemplateFound | undefined>;
+  /** What the service's carriers cannot do of such messages. Without it, they can do everything. */
+  check?(workspaceId: string, messages: SendingQuestion): Promise<readonly SendingFinding[]>;
+}
+
+export interface TemplateFound {
+  name: string;
+  version: number;
+  placeholders: string[];
+  /** The text of an SMS, whose length is counted before it is sent; the document of a call. */
+  text?: string | undefined;
+}
+
+/**
+ * How fast the service lets a sender send: messages per second or, for SMS, segments. `undefined` when there is
+ * no limit, or it is not known here.
+ */
+export type SenderRate = (sender: {
+  workspaceId: string;
+  channel: Channel;
+  from: string;
+}) => number | undefined;
+
+/**
+ * SQL: whether the workspace's suppression list forbids this sender an address (api.md 9). The table belongs to
+ * the messaging half, but it is in the same database. As a part of the statement that freezes an audience, the
+ * rule costs a million contacts at most a million index probes, all at the same moment. By HTTP, or by pages,
+ * it would cost as many round trips.
+ */
+export type SuppressionRule = (
+  workspaceId: string,
+  message: { channel: Channel; from: string; address: RawBuilder<unknown> },
+) => RawBuilder<boolean>;
+
+/**
+ * SQL: the suppression entry by which `SuppressionRule` forbids an address, as JSON (`SuppressionEvidence`). It
+ * is stored with the contact that was left out, because the entry may be deleted before a person asks why.
+ */
+export type SuppressionEntry = (
+  workspaceId: string,
+  message: { channel: Channel; from: string; address: RawBuilder<unknown> },
+) => RawBuilder<unknown>;
+
+/**
+ * SQL: whether a sender has told a number how to opt out. A recipient who was not told is told with the next
+ * SMS (policy.md).
+ */
+export type NoticeRule = (
+  workspaceId: string,
+  message: { from: string; address: RawBuilder<unknown> },
+) => RawBuilder<boolean>;
+
+/**
+ * Why a workspace may not use a sender, if it may not, because another workspace has it. It answers from memory. It
+ * applies whichever service a campaign uses, as the senders belong to workspaces of this installation.
+ */
+export type SenderRule = (
+  workspaceId: string,
+  sender: { channel: Channel; from: string },
+) => string | undefined;
+
+/**
+ * Holds a campaign's messages at the service, as far as it can, or releases them. The run does the same; a
+ * caller who pauses should not wait for the run.
+ */
+export interface CampaignHolds {
+  hold(workspaceId: string, campaignId: string): Promise<void>;
+  release(workspaceId: string, campaignId: string): Promise<void>;
+}
+
+/** Starts a run's workflow and signals changes to it. The database is the truth in both cases. */
+export interface RunLauncher {
+  /**
+   * Idempotent by `runId` and `launch`. A run whose launch was lost in a crash is launched by the next process.
+   * A run whose workflow was ended from outside is launched anew.
+   */
+  launch(run: {
+    runId: string;
+    /** 1 at first; one more each time the run is started again after its end. */
+    launch: number;
+    workspaceId: string;
+    campaignId: string;
+    /** Not before this time; without it, now. */
+    startAt?: Date | undefined;
+  }): Promise<void>;
+  /** The run's `control` has changed; the workflow reads it from the database. A repeated signal is harmless. */
+  controlChanged(run: { runId: string; launch: number }): Promise<void>;
+}
+
+/** Starts the workflow of a call that has lost its own. Has no effect when the call's workflow runs or has ended well. */
+export interface CallReviver {
+  reviveCall(call: {
+    runId: string;
+    seq: number;
+    from: number;
+    policy: CallPolicy;
+    goOn: CallProgress;
+  }): Promise<void>;
+}
+
+/** Wakes a sleeping run's workflow. Has no effect when it is awake, or has ended. */
+export interface RunWaker {
+  wakeRun(run: { runId: string; launch: number }): Promise<void>;
+}
+
+/** Temporal schedules of recurring campaigns. The database is the truth, and a schedule that differs is corrected. */
+export interface CampaignSchedules {
+  /** Creates the schedule, or changes it to this. */
+  keepSchedule(schedule: {
+    campaignId: string;
+    workspaceId: string;
+    cron: string;
+    timezone: string;
+    startAt: Date | undefined;
+    endAt: Date | undefined;
+    isPaused: boolean;
+  }): Promise<void>;
+  /** Has no effect when there is none. */
+  removeSchedule(campaignId: string): Promise<void>;
+}
+
+/** The events that the service reports about a workspace's messages. */
+export interface OutcomeNews {
+  /** False at a service that reports nothing beyond its answer. */
+  isTold(workspaceId: string): Promise<boolean>;
+  /** Returns the events after the cursor. If there are none, it waits for them for `waitSeconds`. */
+  read(
+    workspaceId: string,
+    after: string,
+    options: { limit: number; waitSeconds: number },
+  ): Promise<{ events: readonly MessageEvent[]; next: string }>;
+}
+
+/** Stories of messages, from the service that sends a workspace's campaigns. */
+export interface MessageStories {
+  read(workspaceId: string, uids: readonly string[]): Promise<ToldStories>;
+}
+
+/**
+ * `events` says whether the service reports what becomes of messages. `untold`: the service has no stories.
+ * `away`: it did not answer in time, or this process has no credentials for the workspace.
+ */
+export type ToldStories =
+  | { kind: 'told'; events: boolean; stories: readonly MessageStory[] }
+  | { kind: 'untold'; events: boolean; stories: readonly [] }
+  | { kind: 'away'; events: true; stories: readonly [] };
+
+/** Positions of the feeds in this database, so that a quiet feed need not be read. */
+export interface FeedHeads {
+  /** Whether the workspace's messages are sent through the service of this database. */
+  isOf(workspaceId: string): boolean;
+  /** SQL: a text that changes with every event of every workspace. */
+  stamp: RawBuilder<string>;
+  /** The position of each workspace's feed. */
+  read(): Promise<ReadonlyMap<string, number>>;
+}
+
+/** Signals a call's end to its workflow. Has no effect when the workflow has ended too. */
+export interface CallEndings {
+  callEnded(call: { runId: string; seq: number; from: number; attempt: number } & CallEnding): Promise<void>;
+}
+
+/** The same for a durable send. */
+export interface SendLauncher {
+  /** Has no effect while the send's workflow runs. A workflow that has ended is started anew. */
+  launchSend(send: { sendId: string; startAt: Date }): Promise<void>;
+  /** The send's row has changed; its workflow reads it. Has no effect when the workflow has ended. */
+  wakeSend(sendId: string): Promise<void>;
+}
+
+/**
+ * SQL: records that a call does its work in this transaction, or begins it with this statement. `attempt` is
+ * above 1 when an earlier attempt at the same call did so, at `since`. A call repeated under an Idempotency-Key
+ * must not do again what would have another effect by now. For example, repeating the call that scheduled a
+ * campaign must not start it.
+ */
+export type CallNote = RawBuilder<{ attempt: number; since: string }>;
+
+/** What the messaging half knows about a contact (contact-timeline.ts). */
+export interface ContactNews {
+  /** Those of these messages that it has. */
+  messagesOf(workspaceId: string, uids: readonly string[]): Promise<ContactMessage[]>;
+  /** Suppressions of these addresses now; addresses are given in the form in which they are compared. */
+  suppressionsOf(workspaceId: string, addresses: readonly string[]): Promise<ContactBlock[]>;
+  /** Suppressions of these addresses that were deleted. */
+  liftedOf(workspaceId: string, addresses: readonly string[]): Promise<LiftedBlock[]>;
+}
+
+export interface ContactMessage {
+  uid: string;
+  state: string | null;
+  code: string | null;
+  events: { at: string; type: string; state: string; code?: string | undefined }[];
+}
+
+export interface ContactBlock {
+  id: string;
+  channel: string;
+  address: string;
+  /** Empty for every sender. */
+  sender: string;
+  reason: string;
+  source: string;
+  since: Date;
+  changedAt: Date;
+}
+
+export interface LiftedBlock extends Omit<ContactBlock, 'changedAt'> {
+  liftedAt: Date;
+  liftedBy: string;
+}

@@ -1,0 +1,90 @@
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
+import { forgetContactUses } from '../policy/contact-caps';
+import { followPolicy } from '../policy/follow-policy';
+import { type LiveRun, liveRuns } from '../runs/runs';
+import { lookAtSchedules } from '../schedules/schedule-reconciler';
+import type { CampaignSchedules, RunLauncher, SendLauncher } from '../shared/ports';
+import type { CampaignTables } from '../shared/tables';
+import { isStopped } from '../stops/stops';
+
+/** Once a minute is enough, because lost launches are rare, and Temporal refuses a repeated launch by its id. */
+const INTERVAL_MS = 60_000;
+
+/** A send's workflow is expected to be late by no more than this. */
+const LATE_SECONDS = 30;
+
+/**
+ * Makes sure that every live run and durable send has its workflow. A process killed between a run's row and
+ * its workflow would leave a run that nothing executes, and so would a Temporal server that was restored empty.
+ * What the run has done is in the database, so that a new workflow continues from there. If a look fails, even
+ * the first one, the next look repeats it, because a worker has other work meanwhile.
+ */
+export async function keepRunsLaunched(
+  db: Kysely<CampaignTables>,
+  launcher: RunLauncher & SendLauncher & CampaignSchedules,
+  log: Log,
+): Promise<{ stop(): void }> {
+  const launched = new LaunchedRuns();
+  const relaunch = async (): Promise<void> => {
+    try {
+      for (const run of launched.toBeLaunched(await liveRuns(db))) {
+        await launcher.launch(run);
+        launched.note(run);
+      }
+      for (const send of await overdueSends(db)) await launcher.launchSend(send);
+      await lookAtSchedules(db, launcher, log);
+      await followPolicy(db, launcher, log);
+      await forgetContactUses(db);
+    } catch (error) {
+      log.warn(
+        { err: error },
+        'could not check that live runs have their workflows; trying again in a minute',
+      );
+    }
+  };
+  await relaunch();
+  const timer = setInterval(relaunch, INTERVAL_MS);
+  timer.unref();
+  return { stop: () => clearInterval(timer) };
+}
+
+/**
+ * Runs that had their workflow, as far as this process knows. A launch is a request to the server, so each
+ * minute launches only some of thousands of waiting runs, in turn. A server that was restored empty is thus
+ * noticed within the hour, even by a process that was not restarted.
+ */
+export class LaunchedRuns {
+  /** The run that was launched longest ago comes first. */
+  private readonly known = new Set<string>();
+
+  toBeLaunched(live: readonly LiveRun[]): LiveRun[] {
+    const runs = new Map(live.map((run) => [keyOf(run), run]));
+    for (const key of this.known) if (!runs.has(key)) this.known.delete(key);
+    const missing = live.filter((run) => !this.known.has(keyOf(run)));
+    const again = [...this.known].slice(0, LIMITS.runsRelaunched).flatMap((key) => runs.get(key) ?? []);
+    return [...missing, ...again];
+  }
+
+  note(run: LiveRun): void {
+    this.known.delete(keyOf(run));
+    this.known.add(keyOf(run));
+  }
+}
+
+const keyOf = ({ runId, launch }: LiveRun): string => `${runId}:${launch}`;
+
+/**
+ * Sends whose workflow did not act when they were due, and planned sends that are due before the next sweep.
+ * The others are left out, because a hundred thousand of them may wait for next week, or for the end of a stop.
+ */
+export async function overdueSends(db: Kysely<CampaignTables>): Promise<{ sendId: string; startAt: Date }[]> {
+  const soonSeconds = (2 * INTERVAL_MS) / 1000;
+  const { rows } = await sql<{ id: string; due_at: Date }>`
+    select id, due_at from durable_sends s
+    where finished_at is null and not ${isStopped(sql`s.workspace_id`)} and (due_at < now() - make_interval(secs => ${LATE_SECONDS})
+      or (due_at between now() and now() + make_interval(secs => ${soonSeconds}) and started_at is null))
+    order by due_at limit ${LIMITS.sendsRelaunched}`.execute(db);
+  return rows.map((row) => ({ sendId: row.id, startAt: row.due_at }));
+}

@@ -1,0 +1,270 @@
+import { type Kysely, sql } from 'kysely';
+import type { Message } from '../../../contracts/send';
+import { DomainError, isDomainError } from '../../../domain/errors';
+import { LIMITS } from '../../../domain/limits';
+import type { MaybePromise } from '../../../domain/maybe-promise';
+import { currentState } from '../../events/current-state';
+import type { SmsSenders } from '../../senders/sms-senders';
+import { isDataError } from '../../shared/database-error';
+import { createGroupCommit } from '../../shared/group-commit';
+import type { Accepted, Draft, Outcome } from '../../shared/outgoing';
+import type { MessagingTables } from '../../shared/tables';
+import type { TemplateVersions } from '../../templates/template-versions';
+import type { Lane, Lanes } from '../queue/lanes';
+import { type MessageClass, OUTBOX_BOUNDS, type OutboxCount } from '../queue/outbox-count';
+import { ensureEventHead } from './accept-insert';
+import { insertWithNotices } from './opt-out-notices';
+import type { PolicySource, SenderRule } from './policy-rules';
+import { refusal } from './refusal';
+import { type FlowWay, payloadHash, validateMessages } from './validate-message';
+
+/**
+ * Taking messages on. The answer comes after the commit: what was answered for survives the process.
+ * A uid answers for itself again as long as its record lives, and with another payload is a conflict.
+ */
+export interface Accept {
+  /** One outcome per message, in order; each is judged alone. Errors are DomainErrors. */
+  accept(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
+  /** A message of the service's own, which needs no checks. */
+  acceptOwn(workspaceId: string, draft: Draft): Promise<void>;
+  /** Resolves when nothing is on its way into the table. */
+  idle(): Promise<void>;
+}
+
+interface Deps {
+  db: Kysely<MessagingTables>;
+  templates: TemplateVersions;
+  /** Without it, no workspace has a policy. */
+  policyOf?: PolicySource | undefined;
+  /** Without it, no sender belongs to any workspace. */
+  senderRule?: SenderRule | undefined;
+  flowWay?: FlowWay | undefined;
+  lanes: Lanes;
+  outbox: OutboxCount;
+  senders: SmsSenders;
+  /** These are in the table, those without a time of their own due at `atMs`: they may be taken straight from memory. */
+  onAccepted(lane: Lane, drafts: readonly Draft[], atMs: number): void;
+  /** It is not known which of a workspace's messages were written. */
+  onDoubt(): void;
+  /** This was accepted before, waits in the table, and may not be known of. */
+  onWaiting(lane: Lane, id: string): void;
+  onEvents(workspaceId: string): void;
+}
+
+export function createAccept(deps: Deps): Accept {
+  const { templates, outbox } = deps;
+  const group = createGroupCommit<Draft, Accepted>({
+    commit: (workspaceId, drafts) => commit(deps, workspaceId, drafts),
+    isPoison: isDataError,
+    sizeOf: (draft) => draft.size,
+    countMax: LIMITS.groupCommitMessages,
+    bytesMax: LIMITS.groupCommitBytes,
+    lingerMs: LIMITS.groupCommitLingerMs,
+  });
+
+  return {
+    async accept(workspaceId, messages) {
+      if (group.load.count >= LIMITS.acceptQueueMessages || group.load.bytes >= LIMITS.acceptQueueBytes) {
+        throw new DomainError('overloaded', 'Too many messages wait to be stored', { retryAfterSeconds: 1 });
+      }
+      const now = Date.now();
+      const { flowWay, senderRule } = deps;
+      const policy = await policyOfWorkspace(deps, workspaceId);
+      const rules = { policy, flowWay, senderRule };
+      const judged = await allJudged(
+        messages.map((message) => judge(() => validateMessages(templates, workspaceId, message, now, rules))),
+      );
+      const outcomes: Outcome<Accepted>[] = new Array(messages.length);
+      const drafts: Draft[] = [];
+      const places: number[] = [];
+      const refused: Refused[] = [];
+      const refuse = (place: number, error: DomainError) => {
+        const message = messages[place] as Message;
+        refused.push({ place, uid: message.uid, payloadHash: payloadHash(message), refusal: error });
+      };
+      const room = {
+        marketing: outbox.room(workspaceId, 'marketing', messages.length),
+        transactional: outbox.room(workspaceId, 'transactional', messages.length),
+      };
+      judged.forEach((one, i) => {
+        if (!one.ok) {
+          if (isDomainError(one.error)) refuse(i, one.error);
+          else outcomes[i] = one;
+        } else if (room[one.answer.class] === 0) {
+          refuse(i, outboxFull(one.answer.class));
+        } else {
+          if (one.answer.state === 'accepted') room[one.answer.class] -= 1;
+          drafts.push(one.answer);
+          places.push(i);
+        }
+      });
+      if (refused.length > 0) await answerRefused(deps, workspaceId, refused, outcomes);
+      count(outbox, workspaceId, drafts, 1);
+      const written = await group.add(workspaceId, drafts);
+      const notTaken = drafts.filter((_, i) => !isToBeSent(written[i]));
+      count(outbox, workspaceId, notTaken, -1);
+      written.forEach((outcome, i) => {
+        outcomes[places[i] as number] = outcome.ok ? outcome : { ok: false, error: refusal(outcome.error) };
+      });
+      return outcomes;
+    },
+    async acceptOwn(workspaceId, draft) {
+      count(outbox, workspaceId, [draft], 1);
+      const [written] = await group.add(workspaceId, [draft]);
+      if (!isToBeSent(written)) count(outbox, workspaceId, [draft], -1);
+      if (!written?.ok) throw refusal(written?.error);
+    },
+    idle: () => group.idle(),
+  };
+}
+
+type Judged = Outcome<Draft>;
+
+/** Makes no promise when memory has all that is asked, because most messages need no more and each promise costs time. */
+function judge(validate: () => MaybePromise<Draft>): MaybePromise<Judged> {
+  try {
+    const draft = validate();
+    return draft instanceof Promise ? draft.then(valid, invalid) : valid(draft);
+  } catch (error) {
+    return invalid(error);
+  }
+}
+
+const valid = (draft: Draft): Judged =>
+  draft.refusal ? invalid(draft.refusal) : { ok: true, answer: draft };
+const invalid = (error: unknown): Judged => ({ ok: false, error });
+
+const allJudged = (judged: MaybePromise<Judged>[]): MaybePromise<Judged[]> =>
+  judged.some((one) => one instanceof Promise) ? Promise.all(judged) : (judged as Judged[]);
+
+const isToBeSent = (outcome: Outcome<Accepted> | undefined) =>
+  outcome?.ok === true && !outcome.answer.duplicate && outcome.answer.state !== 'suppressed';
+
+function count(outbox: OutboxCount, workspaceId: string, drafts: readonly Draft[], sign: 1 | -1): void {
+  for (const kind of MESSAGE_CLASSES) {
+    const due = drafts.filter((draft) => draft.state === 'accepted' && draft.class === kind).length;
+    if (due > 0) outbox.change(workspaceId, kind, sign * due);
+  }
+}
+
+/** One that cannot be read holds messages up: to send what it forbids would be worse. */
+function policyOfWorkspace({ policyOf }: Deps, workspaceId: string) {
+  return policyOf?.(workspaceId).catch((error: unknown) => {
+    throw refusal(error);
+  });
+}
+
+/** What is asked of a record, should there be one. */
+type Asked = Pick<Draft, 'uid' | 'payloadHash' | 'refusal'> & { id?: string; to?: string };
+type Refused = Asked & { place: number };
+
+/**
+ * What was taken on before its template was archived or changed, before the policy forbade it or the outbox was
+ * full, is answered for as ever: a caller that lost the first answer must not read that it was refused.
+ */
+async function answerRefused(
+  deps: Deps,
+  workspaceId: string,
+  refused: readonly Refused[],
+  outcomes: Outcome<Accepted>[],
+): Promise<void> {
+  const known = await answerRepeats(deps, workspaceId, refused, new Map()).catch((error: unknown) =>
+    refused.map((): Outcome<Accepted> => ({ ok: false, error: refusal(error) })),
+  );
+  refused.forEach(({ place }, i) => {
+    outcomes[place] = known[i] as Outcome<Accepted>;
+  });
+}
+
+async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<Outcome<Accepted>[]> {
+  const { db, lanes, senders, onAccepted, onDoubt, onEvents } = deps;
+  await senders.note(workspaceId, given);
+  // The first message of a workspace finds no head, and a lane can be lost: both are mended and tried again.
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const lane = await lanes.own();
+    const at = new Date().toISOString();
+    const { outcome, drafts } = await insertWithNotices(db, workspaceId, lane, given, at).catch((error) => {
+      if (!isDataError(error)) onDoubt();
+      throw error;
+    });
+    if (outcome.kind === 'lane_lost') {
+      await lanes.lose(lane);
+    } else if (outcome.kind === 'no_head') {
+      await ensureEventHead(db, workspaceId);
+    } else {
+      const { ids, suppressed } = outcome;
+      const inserted = ids === 'all' ? drafts : drafts.filter((draft) => ids.has(draft.id));
+      const toSend = suppressed.size === 0 ? inserted : inserted.filter((draft) => !suppressed.has(draft.id));
+      if (toSend.length > 0) onAccepted(lane, toSend, Date.parse(at));
+      if (inserted.length > 0) onEvents(workspaceId);
+      if (ids === 'all') return drafts.map((draft) => ({ ok: true, answer: answerOf(draft, suppressed) }));
+      const answers = new Map(inserted.map((draft) => [draft.id, answerOf(draft, suppressed)]));
+      return answerRepeats(deps, workspaceId, drafts, answers);
+    }
+  }
+  throw new DomainError('overloaded', 'The outbox changes hands', { retryAfterSeconds: 1 });
+}
+
+function answerOf(draft: Draft, suppressed: ReadonlySet<string>): Accepted {
+  const { id, uid, channel, to, segments, encoding, sendAt } = draft;
+  const state = suppressed.has(id) ? 'suppressed' : draft.state;
+  return { id, uid, channel, to, state, segments, encoding, sendAt, duplicate: false };
+}
+
+/** Those that were passed over exist: the same payload is answered with its record, another is refused. */
+async function answerRepeats(
+  { db, lanes, onWaiting }: Deps,
+  workspaceId: string,
+  asked: readonly Asked[],
+  inserted: ReadonlyMap<string | undefined, Accepted>,
+): Promise<Outcome<Accepted>[]> {
+  const uids = asked.filter(({ id }) => !inserted.has(id)).map(({ uid }) => uid);
+  const rows = await db
+    .selectFrom('messages as m')
+    .select(['m.id', 'm.uid', 'm.channel', 'm.to_address', 'm.segments', 'm.encoding', 'm.send_at'])
+    .select(['m.payload_hash', 'm.lane', currentState('m').as('state')])
+    .where('m.workspace_id', '=', workspaceId)
+    .where('m.uid', '=', sql<string>`any(${uids}::text[])`)
+    .execute();
+  // A caller that repeats may have had no answer, and then the commit may not have been heard of here either.
+  const own = new Map(Array.from(lanes.all(), (lane) => [lane.id, lane]));
+  for (const { id, lane: laneId, state } of rows) {
+    const lane = own.get(laneId);
+    if (lane && (state === 'accepted' || state === 'scheduled')) onWaiting(lane, id);
+  }
+  const existing = new Map(rows.map((row) => [row.uid, row]));
+  return asked.map(({ id, uid, to, payloadHash, refusal }) => {
+    const made = inserted.get(id);
+    if (made) return { ok: true, answer: made };
+    const row = existing.get(uid);
+    if (!row && refusal) return { ok: false, error: refusal };
+    if (row?.payload_hash !== payloadHash) return { ok: false, error: conflict(uid) };
+    const answer: Accepted = {
+      id: row.id,
+      uid: row.uid,
+      channel: row.channel,
+      // Who repeats the call knows the address, even of a person who was erased.
+      to: row.to_address ?? to ?? '',
+      state: row.state,
+      segments: row.segments ?? undefined,
+      encoding: row.encoding ?? undefined,
+      sendAt: row.send_at?.toISOString(),
+      duplicate: true,
+    };
+    return { ok: true, answer };
+  });
+}
+
+const conflict = (uid: string) =>
+  new DomainError('uid_conflict', `uid: '${uid}' was used for a message with other content`, {
+    errors: [{ path: 'uid', code: 'conflict', message: 'Already used for a message with other content' }],
+  });
+
+const MESSAGE_CLASSES = ['marketing', 'transactional'] as const;
+
+const outboxFull = (kind: MessageClass) =>
+  new DomainError(
+    'outbox_full',
+    `${OUTBOX_BOUNDS[kind]} ${kind} messages wait to be delivered; try again later`,
+    { retryAfterSeconds: 2 },
+  );

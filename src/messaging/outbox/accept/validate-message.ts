@@ -1,0 +1,209 @@
+import { hash } from 'node:crypto';
+import type { Message } from '../../../contracts/send';
+import { DomainError } from '../../../domain/errors';
+import { type MaybePromise, whenDone } from '../../../domain/maybe-promise';
+import type { WorkspacePolicy } from '../../../domain/policy';
+import type { Routed } from '../../../domain/route';
+import { measureSms } from '../../../domain/sms-encoding';
+import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../../../domain/template';
+import { newId } from '../../../storage/new-id';
+import type { Draft } from '../../shared/outgoing';
+import { ownBodyToFill, requireRenderedSize, type TextsToFill } from '../../templates/rendered-size';
+import type { CompiledTemplate, TemplateVersions } from '../../templates/template-versions';
+import { flowOf } from '../queue/flow';
+import { refusedSender, type SenderRule, suffixOf } from './policy-rules';
+import { refusal } from './refusal';
+
+/**
+ * Everything that can be wrong with one message by itself, checked before it may join an insert. Throws
+ * `template_not_found`, `missing_params`, `invalid_request`; `dependency_down` when its template cannot be read.
+ */
+export function validateMessages(
+  templates: TemplateVersions,
+  workspaceId: string,
+  message: Message,
+  nowMs: number,
+  {
+    policy,
+    flowWay,
+    senderRule,
+  }: {
+    policy?: WorkspacePolicy | undefined;
+    flowWay?: FlowWay | undefined;
+    senderRule?: SenderRule | undefined;
+  } = {},
+): MaybePromise<Draft> {
+  return whenDone(templateOf(templates, workspaceId, message), (template) =>
+    draftOf(message, template, { workspaceId, nowMs, policy, flowWay, senderRule }),
+  );
+}
+
+interface Workspace {
+  workspaceId: string;
+  nowMs: number;
+  policy: WorkspacePolicy | undefined;
+  flowWay: FlowWay | undefined;
+  senderRule: SenderRule | undefined;
+}
+
+function draftOf(
+  message: Message,
+  template: CompiledTemplate | undefined,
+  { workspaceId, nowMs, policy, flowWay, senderRule }: Workspace,
+): Draft {
+  const params = message.params ?? {};
+  requireParams(message, template, params);
+  requireRenderedSize(message.channel, textsOf(message, template, params), params);
+  const text = message.channel === 'sms' ? template?.body.render(params) : undefined;
+  const sms = text === undefined ? undefined : measureSms(text);
+  const paramsJson = message.params ? JSON.stringify(params) : '{}';
+  const scheduled = message.sendAt !== undefined && Date.parse(message.sendAt) > nowMs;
+  const id = newId('msg', nowMs);
+  return {
+    id,
+    workspaceId,
+    uid: message.uid,
+    channel: message.channel,
+    to: message.to,
+    from: message.from,
+    templateId: template?.templateId,
+    templateVersion: template?.version,
+    subject: message.subject,
+    body: message.channel === 'email' ? message.body : undefined,
+    params,
+    paramsJson,
+    campaign: message.campaign,
+    class: message.class,
+    replyTo: message.replyTo,
+    voice: message.voice,
+    payloadHash: payloadHash(message),
+    segments: sms?.segments,
+    encoding: sms?.encoding,
+    state: scheduled ? 'scheduled' : 'accepted',
+    sendAt: message.sendAt,
+    expiresAt: message.expiresAt,
+    expiresAtMs: message.expiresAt === undefined ? undefined : Date.parse(message.expiresAt),
+    flow: flowOf(workspaceId, message, flowWay?.({ ...message, id, workspaceId })),
+    attempt: 0,
+    ending: suffixOf(message, text, policy),
+    refusal: refusedSender(workspaceId, message, policy, senderRule),
+    size: 500 + paramsJson.length + (message.body?.length ?? 0),
+  };
+}
+
+/** The way of a message that a route leads elsewhere than to its channel's default. */
+export type FlowWay = (message: Routed) => string | undefined;
+
+/** At once for a template that this process knows, which is nearly every one. */
+function templateOf(
+  templates: TemplateVersions,
+  workspaceId: string,
+  message: Message,
+): MaybePromise<CompiledTemplate | undefined> {
+  const templateId = message['template-id'];
+  if (templateId === undefined) return undefined;
+  const known = templates.known(workspaceId, templateId, message.version);
+  if (known) return ofChannel(known, message, templateId);
+  return templates.get(workspaceId, templateId, message.version).then(
+    (template) => ofChannel(template, message, templateId),
+    (error: unknown) => {
+      throw refusal(error);
+    },
+  );
+}
+
+function ofChannel(
+  template: CompiledTemplate | undefined,
+  message: Message,
+  templateId: string,
+): CompiledTemplate {
+  if (template?.channel === message.channel) return template;
+  const version = message.version === undefined ? '' : ` with version ${message.version}`;
+  const text = `template-id: no ${message.channel} template '${templateId}'${version} in this workspace`;
+  throw new DomainError('template_not_found', text, {
+    errors: [{ path: 'template-id', code: 'not_found', message: text }],
+  });
+}
+
+function requireParams(
+  message: Message,
+  template: CompiledTemplate | undefined,
+  params: Record<string, string | number>,
+): void {
+  const missing = neededNames(message, template).filter(
+    (name) => params[name] === undefined && !(message.channel === 'email' && name === UNSUBSCRIBE_URL),
+  );
+  if (missing.length > 0) {
+    throw new DomainError('missing_params', `No value for ${missing.join(', ')}`, {
+      errors: missing.map((name) => ({
+        path: `params.${name}`,
+        code: 'missing',
+        message: `No value for ${name}`,
+      })),
+    });
+  }
+  if (message.channel !== 'email') return;
+  const inSubject =
+    message.subject === undefined ? template?.subject?.placeholders : placeholdersOf(message.subject);
+  const broken = (inSubject ?? []).filter((name) => /[\r\n]/.test(String(params[name])));
+  if (broken.length > 0) {
+    throw new DomainError(
+      'invalid_request',
+      `A subject is one line: ${broken.join(', ')} holds a line break`,
+      {
+        errors: broken.map((name) => ({
+          path: `params.${name}`,
+          code: 'line_break',
+          message: 'Stands in the subject, which must be one line',
+        })),
+      },
+    );
+  }
+}
+
+function textsOf(
+  message: Message,
+  template: CompiledTemplate | undefined,
+  params: Draft['params'],
+): TextsToFill {
+  if (message.channel !== 'email') return { body: template?.body, flow: template?.flow };
+  const { subject, body } = message;
+  return {
+    subject: subject === undefined ? template?.subject : compileText(subject, 'none'),
+    body: body === undefined ? template?.body : ownBodyToFill(body, params),
+  };
+}
+
+/** A subject or body of the message's own takes the place of the template's. */
+function neededNames(message: Message, template: CompiledTemplate | undefined): readonly string[] {
+  if (message.channel !== 'email' || (message.subject === undefined && message.body === undefined)) {
+    return template?.placeholders ?? [];
+  }
+  const subject =
+    message.subject === undefined ? template?.subject?.placeholders : placeholdersOf(message.subject);
+  const body = message.body === undefined ? template?.body.placeholders : placeholdersOf(message.body);
+  return [...new Set([...(subject ?? []), ...(body ?? [])])];
+}
+
+/** What the caller asked for, not what it resolved to: a newer template version is no new payload. */
+export function payloadHash(message: Message): string {
+  const params = Object.entries(message.params ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const payload = [
+    message.channel,
+    message.to,
+    message.from,
+    message['template-id'],
+    message.version,
+    message.subject,
+    message.channel === 'email' ? message.body : undefined,
+    params,
+    message.sendAt,
+    message.expiresAt,
+    message.campaign,
+    message.class,
+    message.replyTo,
+    // Not in its absence: what was accepted before there were options has to go on being the same.
+    ...(message.voice ? [Object.entries(message.voice).sort(([a], [b]) => (a < b ? -1 : 1))] : []),
+  ];
+  return hash('sha256', JSON.stringify(payload), 'base64url');
+}

@@ -1,0 +1,130 @@
+import { type Kysely, sql } from 'kysely';
+import type { MessagingTables } from '../../shared/tables';
+import type { StopRule } from './stop-rule';
+
+/**
+ * What is not handed over for the moment: messages with a tag that is held, and all messages of a workspace that is
+ * stopped, but the confirmations of opt-outs. Every group asks the database before it opens, so that a hold or a stop
+ * counts for it as soon as it is written; the copy in memory saves asking in vain, and stops what waits for its turn in
+ * groups that are open already. The copy is read anew while it is not empty, to learn of releases by other processes,
+ * and because a group may report a hold that was released between its asking and its answer; and while groups are open,
+ * to learn of other processes' holds and stops well within the second that is promised.
+ */
+export interface Holds {
+  isHeld(message: Holdable): boolean;
+  hold(workspaceId: string, campaign: string): Promise<void>;
+  release(workspaceId: string, campaign: string): Promise<void>;
+  /** A group met these holds, which another process wrote; without a campaign, a stop of the workspace. */
+  learn(met: readonly HeldTag[]): void;
+  /** Holds or stops were changed by another part of this process. */
+  refresh(): Promise<void>;
+  /** A batch is open until the answer is called. */
+  attend(): () => void;
+  /** SQL: the stopped workspaces of these. */
+  stoppedAmong(workspaceIds: readonly string[]): ReturnType<StopRule>;
+  start(): Promise<void>;
+  stop(): void;
+}
+
+export interface Holdable {
+  readonly workspaceId: string;
+  readonly campaign: string | undefined;
+  /** It tells a subscriber that they are left alone from now on, which no stop keeps back. */
+  readonly confirmsOptOut?: true | undefined;
+}
+
+export interface HeldTag {
+  workspaceId: string;
+  /** Null for all that the workspace sends. */
+  campaign: string | null;
+}
+
+const REFRESH_INTERVAL_MS = 400;
+
+/** No workspace is ever stopped where no rule is given. */
+const NEVER: StopRule = () => sql`select null::text as workspace_id where false`;
+
+export function createHolds(deps: {
+  db: Kysely<MessagingTables>;
+  stops?: StopRule | undefined;
+  onReleased(): void;
+}): Holds {
+  const { db, stops = NEVER, onReleased } = deps;
+  let held = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
+  let changes = 0;
+  let openBatches = 0;
+
+  async function refresh(): Promise<void> {
+    const before = held;
+    const changesBefore = changes;
+    const { rows } = await sql<{ workspace_id: string; campaign: string | null }>`
+      select workspace_id, campaign from holds
+      union all select workspace_id, null from (${stops()}) stopped`.execute(db);
+    // It may not have seen what was changed here meanwhile; the next one will.
+    if (changes !== changesBefore) return;
+    held = new Set(rows.map((row) => keyOf(row.workspace_id, row.campaign)));
+    if ([...before].some((key) => !held.has(key))) onReleased();
+  }
+
+  return {
+    isHeld({ workspaceId, campaign, confirmsOptOut }) {
+      if (held.size === 0) return false;
+      if (!confirmsOptOut && held.has(keyOf(workspaceId, null))) return true;
+      return campaign !== undefined && held.has(keyOf(workspaceId, campaign));
+    },
+    async hold(workspaceId, campaign) {
+      await db
+        .insertInto('holds')
+        .values({ workspace_id: workspaceId, campaign })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+      changes += 1;
+      held.add(keyOf(workspaceId, campaign));
+    },
+    async release(workspaceId, campaign) {
+      await db
+        .deleteFrom('holds')
+        .where('workspace_id', '=', workspaceId)
+        .where('campaign', '=', campaign)
+        .execute();
+      changes += 1;
+      held.delete(keyOf(workspaceId, campaign));
+      onReleased();
+    },
+    learn(met) {
+      for (const { workspaceId, campaign } of met) held.add(keyOf(workspaceId, campaign));
+    },
+    refresh() {
+      // A reading that began before the change must not come after this one.
+      changes += 1;
+      return refresh();
+    },
+    attend() {
+      openBatches += 1;
+      return () => {
+        openBatches -= 1;
+      };
+    },
+    stoppedAmong: (workspaceIds) => stops(workspaceIds),
+    async start() {
+      await refresh();
+      let running = false;
+      timer = setInterval(() => {
+        if ((held.size === 0 && openBatches === 0) || running) return;
+        running = true;
+        refresh()
+          .catch(() => undefined)
+          .finally(() => {
+            running = false;
+          });
+      }, REFRESH_INTERVAL_MS);
+      timer.unref();
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+/** A tag follows a space, which no id of a workspace has; a stop is the id alone. */
+const keyOf = (workspaceId: string, campaign: string | null): string =>
+  campaign === null ? workspaceId : `${workspaceId} ${campaign}`;
