@@ -20,7 +20,9 @@ module.exports = {
   maxWorkers: 3,
   testTimeout: 90_000,
   // Modules of the new kind only, which this test runner cannot load as they are.
-  transformIgnorePatterns: ['/node_modules/(?!(openid-client|oauth4webapi|jose)/)'],
+  transformIgnorePatterns: [
+    '/node_modules/(?!(openid-client|oauth4webapi|jose|uuid|@vonage/jwt/node_modules|node-fetch|fetch-blob|formdata-polyfill|data-uri-to-buffer)/)',
+  ],
   transform: {
     '/node_modules/.+\\.js$': [
       '@swc/jest',

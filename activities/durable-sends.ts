@@ -115,6 +115,9 @@ function resultOf(answer: SendAnswer, service: { idempotent: boolean; follow: bo
     case 'rejected':
       return { kind: 'end', state: 'rejected', code: answer.code, attempted: true };
     case 'account':
+      // Routes and templates change for campaigns; who sends one message is told that it cannot be sent so.
+      if (answer.code === ('not_possible' satisfies ErrorCode))
+        return { kind: 'end', state: 'rejected', code: answer.code, attempted: true };
       return { kind: 'account', code: answer.code };
     case 'later': {
       const retry = ERRORS[answer.code as ErrorCode]?.retry ?? 'transient';

@@ -73,6 +73,7 @@ export const VARIABLES = z.object({
   FANFARE_SMS_RATE: rate.optional(),
   FANFARE_VOICE_RATE: rate.optional(),
   FANFARE_VOICE_CONCURRENT_CALLS: z.coerce.number().int().min(1).max(100_000).optional(),
+  FANFARE_VOICE_ACCOUNT_CONCURRENT_CALLS: z.coerce.number().int().min(1).max(LIMITS.liveCallsMax).optional(),
   FANFARE_CALL_FAULT_SECONDS: z.coerce.number().positive().max(86_400).optional(),
   FANFARE_CALL_SILENCE_SECONDS: z.coerce
     .number()

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { environmentAccounts } from '../src/app/accounts';
 import { readConfig, SECRETS } from '../src/config';
 import { VARIABLES } from '../src/config-variables';
 import type { StartupError } from '../src/startup-error';
@@ -181,6 +182,18 @@ describe('the providers of SMS', () => {
   test.each(['{', '[]', '{"x": "1"}', '{"0x1400": 1}'])('are refused with the TLVs %j', (tlvs) => {
     expect(refusal({ ...SMPP, FANFARE_SMPP_TLVS: tlvs })).toContain('FANFARE_SMPP_TLVS');
   });
+});
+
+test('calls at once are bounded for the account at a vendor alone', () => {
+  const telnyx = {
+    ...{ FANFARE_VOICE_PROVIDER: 'telnyx', FANFARE_TELNYX_API_KEY: 'KEY1', FANFARE_TELNYX_PUBLIC_KEY: 'key' },
+    FANFARE_TELNYX_CONNECTION_ID: '1',
+  };
+  const bound = { FANFARE_VOICE_ACCOUNT_CONCURRENT_CALLS: '2' };
+  const [account] = environmentAccounts(readConfig({ ...telnyx, ...bound })).slice(-1);
+  expect(account).toMatchObject({ id: 'default-voice', kind: 'telnyx', maxConcurrentCalls: 2 });
+  expect(environmentAccounts(readConfig(bound)).some((one) => 'maxConcurrentCalls' in one)).toBe(false);
+  expect(refusal({ FANFARE_VOICE_ACCOUNT_CONCURRENT_CALLS: '0' })).toContain('FANFARE_VOICE_ACCOUNT');
 });
 
 describe('the provider http', () => {

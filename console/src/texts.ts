@@ -528,6 +528,8 @@ export const TEXTS = {
     disableText: 'Routes pass it over; where no other account is left, messages wait.',
     rate: 'At most, a second',
     rateHint: 'Empty: as fast as the carrier takes',
+    calls: 'Calls at once, at most',
+    callsHint: 'Empty: as many as the carrier takes',
     settings: 'Settings',
     secrets: 'Secrets',
     kept: 'Set. Leave it empty to keep it.',

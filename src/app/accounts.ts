@@ -37,6 +37,9 @@ export function environmentAccounts(config: Config): Account[] {
     name: `Default account for ${channel}`,
     channels: [channel],
     ...settingsOf(config, channel),
+    ...(channel === 'voice' && config.accountCallsMax !== undefined
+      ? { maxConcurrentCalls: config.accountCallsMax }
+      : {}),
     ...{ workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' as const },
   }));
 }

@@ -85,7 +85,8 @@ function openVendorDefault(
 ): Provider {
   const id = defaultAccountId(channel);
   const callsPerSecond = rateOf({ kind, ratePerSecond: undefined }, 'voice');
-  const account = { id, provider: kind, callsPerSecond, ...vendorOfEnvironment(config, kind) };
+  const callsMax = config.accountCallsMax;
+  const account = { id, provider: kind, callsMax, callsPerSecond, ...vendorOfEnvironment(config, kind) };
   return openVendor(kind, account, channel, parts);
 }
 

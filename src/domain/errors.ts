@@ -41,6 +41,7 @@ export const ERRORS = {
   // Concerns all messages of the sender alike: a run stops for it and can be resumed.
   sender_not_allowed: { title: 'Sender not allowed', status: 422, retry: 'account' },
   not_possible: { title: 'No carrier can send it so', status: 422, retry: 'account' },
+  message_not_possible: { title: 'No carrier can send this message', status: 422, retry: 'permanent' },
   insecure_links: { title: 'Links in mail would not be https', status: 422, retry: 'account' },
   no_audience: { title: 'Campaign has no recipients', status: 422, retry: 'permanent' },
   campaign_not_found: { title: 'Campaign not found', status: 422, retry: 'permanent' },

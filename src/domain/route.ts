@@ -76,17 +76,39 @@ export function reachOf(
   const reached: Reach[] = [];
   for (const route of routes) {
     if (!matches(route, { ...message, id: '', to: route.toPrefix ?? '' })) continue;
-    const ids = route.accounts
-      .filter(({ account: id }) => isUsable(accountOf(id), message))
-      .map(({ account: id }) => id);
-    const isDrawn = route.accounts.some(({ weight }) => weight !== undefined);
-    const usual = isDrawn ? ids : ids.slice(0, 1);
-    const spare = route.failover ? ids.slice(usual.length) : [];
-    reached.push({ toPrefix: route.toPrefix, usual, spare });
+    reached.push(reachByRoute(route, message, accountOf));
     if (route.toPrefix === undefined) return reached;
   }
-  return [...reached, { toPrefix: undefined, usual: [defaultAccountId(message.channel)], spare: [] }];
+  return [...reached, reachByDefault(message)];
 }
+
+/** The same for a message whose recipient is known. */
+export function reachOfMessage(
+  routes: readonly Route[],
+  message: Routed,
+  accountOf: (id: string) => Account | undefined,
+): Reach {
+  const route = routes.find((one) => matches(one, message));
+  return route ? reachByRoute(route, message, accountOf) : reachByDefault(message);
+}
+
+function reachByRoute(
+  route: Route,
+  message: Pick<Routed, 'channel' | 'workspaceId'>,
+  accountOf: (id: string) => Account | undefined,
+): Reach {
+  const ids = route.accounts
+    .filter(({ account: id }) => isUsable(accountOf(id), message))
+    .map(({ account: id }) => id);
+  const isDrawn = route.accounts.some(({ weight }) => weight !== undefined);
+  const usual = isDrawn ? ids : ids.slice(0, 1);
+  const spare = route.failover ? ids.slice(usual.length) : [];
+  return { toPrefix: route.toPrefix, usual, spare };
+}
+
+const reachByDefault = ({ channel }: Pick<Routed, 'channel'>): Reach => ({
+  ...{ toPrefix: undefined, usual: [defaultAccountId(channel)], spare: [] },
+});
 
 const isUsable = (
   account: Account | undefined,

@@ -174,6 +174,8 @@ const sendMessage: Operation = {
     'uid_conflict',
     'template_not_found',
     'missing_params',
+    'not_possible',
+    'message_not_possible',
     'outbox_full',
     'overloaded',
     'dependency_down',

@@ -12,6 +12,7 @@ import type { Log } from '../log';
 import type { InboundSink, Provider, ReceiptSink } from '../providers/provider';
 import { type Carriers, type CarriersDeps, createCarriers, defaultWayOf, wayId } from './carriers/carriers';
 import { closeSender, type RefusedByReceipt, refusedSenders } from './carriers/closed-senders';
+import { impossibleRule } from './carriers/possible-rule';
 import { findInabilities, type SendingFinding, type SendingQuestion, wishOf } from './carriers/routes';
 import { createEventFeed, type EventFeed } from './events/events';
 import { listMessages } from './events/message-list';
@@ -215,6 +216,7 @@ export function createDelivery(deps: {
     policyOf,
     senderRule: deps.senderRule,
     flowWay: (message) => carriers?.flowWayOf(message),
+    impossible: impossibleRule(() => carriers, deps.carriers?.unable),
     lanes,
     outbox,
     senders: createSmsSenders(db),

@@ -1,3 +1,4 @@
+import { adaptersPart } from './adapters';
 import { alonePart } from './alone';
 import { carrierPart } from './carrier';
 import { explainedPart } from './explained';
@@ -26,6 +27,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   ratio: ratioPart,
   alone: alonePart,
   carrier: carrierPart,
+  adapters: adaptersPart,
   writes: writesPart,
   memory: memoryPart,
   sleeping: sleepingPart,

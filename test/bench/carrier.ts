@@ -27,7 +27,7 @@ const LIMIT_MS = 10 * 60_000;
 /** How often the campaign is asked for: its end is in the carrier's record, whenever it is noticed. */
 const LOOK_MS = 500;
 
-const AT_ONCE: CarrierPace = { answerMs: 0, atOnce: 1_000_000 };
+export const AT_ONCE: CarrierPace = { answerMs: 0, atOnce: 1_000_000 };
 const SLOW: CarrierPace = { answerMs: 50, atOnce: 200 };
 /** What the slow one can take in a second. */
 const SLOW_PER_SECOND = (SLOW.atOnce * 1_000) / SLOW.answerMs;
@@ -182,7 +182,8 @@ function medians(all: readonly CpuBy[]): CpuBy {
   return Object.fromEntries(names.map((name) => [name, median(all.map((one) => one[name] ?? 0))]));
 }
 
-class Carrier {
+/** The carrier's process, and its record. */
+export class Carrier {
   private constructor(
     private readonly child: ChildProcess,
     readonly url: string,

@@ -2,6 +2,7 @@ import { campaignDetail, createList, untilPhase } from '../support/api-client';
 import { asUser } from '../support/as-user';
 import { type FakeJsonCarrier, startFakeVonage } from '../support/fake-json-carrier';
 import { Installation } from '../support/installation';
+import { until } from '../support/until';
 
 const TIMEOUT_MS = 120_000;
 
@@ -92,6 +93,31 @@ describe('a campaign that its carriers cannot send', () => {
         expect(found).toHaveLength(2);
         expect(found[0]).toMatchObject({ path: 'settings.voice.templateId', severity: 'warning' });
       }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'is told to who sends one message, at once or durably, and never tried again',
+    async () => {
+      await route(account);
+      const one = {
+        ...{ channel: 'voice', uid: 'one-1', to: '+12025550190', from: '+12025550100' },
+        'template-id': template.templateId,
+      };
+      const refused = await here.api.call('POST', '/send-msg', one);
+      expect([refused.status, refused.body.code]).toEqual([422, 'not_possible']);
+      expect(refused.body.errors).toHaveLength(2);
+      const made = await here.api.expect<{ data: { id: string } }>('POST', '/api/send', one);
+      const read = async () =>
+        (
+          await here.api.expect<{ data: { state: string; code: string; finishedAt: string | null } }>(
+            ...(['GET', `/api/send/${made.data.id}`] as const),
+          )
+        ).data;
+      await until('the durable send has ended', async () => (await read()).finishedAt !== null, 30_000);
+      expect(await read()).toMatchObject({ state: 'rejected', code: 'not_possible' });
+      expect(vonage.calls).toEqual([]);
     },
     TIMEOUT_MS,
   );

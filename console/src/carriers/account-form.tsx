@@ -13,11 +13,16 @@ import { KINDS, type Kind, membersOf } from './account-kinds';
 
 const { carriers: texts } = TEXTS;
 
+/** The kinds whose calls Fanfare counts. */
+const VENDOR_KINDS: readonly Kind[] = ['twilio', 'telnyx', 'vonage'];
+
 /** Makes an account, or changes one; secrets are written and never read. */
 export function AccountForm({ account, onClose }: { account?: Account; onClose(): void }) {
   const [kind, setKind] = useState<Kind>(account?.kind ?? 'twilio');
   const [name, setName] = useState(account?.name ?? '');
   const [rate, setRate] = useState(account?.ratePerSecond === undefined ? '' : String(account.ratePerSecond));
+  const { maxConcurrentCalls } = account ?? {};
+  const [calls, setCalls] = useState(maxConcurrentCalls === undefined ? '' : String(maxConcurrentCalls));
   const [channels, setChannels] = useState<readonly string[]>(account?.channels ?? KINDS[kind].channels);
   const [settings, setSettings] = useState<Readonly<Record<string, string>>>(() =>
     Object.fromEntries(Object.entries(account?.settings ?? {}).map(([key, value]) => [key, String(value)])),
@@ -25,12 +30,14 @@ export function AccountForm({ account, onClose }: { account?: Account; onClose()
   const [secrets, setSecrets] = useState<Readonly<Record<string, string>>>({});
   const queries = useQueryClient();
   const { channels: offered, settings: knownSettings, secrets: knownSecrets } = KINDS[kind];
+  const makesCalls = VENDOR_KINDS.includes(kind);
   const save = useMutation({
     mutationFn: () => {
       const body = {
         name,
         ...(offered.length > 1 && { channels }),
         ratePerSecond: rate === '' ? null : Number(rate),
+        ...(makesCalls && { maxConcurrentCalls: calls === '' ? null : Number(calls) }),
         settings: membersOf(knownSettings, settings),
         secrets: membersOf(knownSecrets, secrets),
       };
@@ -101,6 +108,18 @@ export function AccountForm({ account, onClose }: { account?: Account; onClose()
             wrong={findingAt(save.error, 'ratePerSecond')}
             onChange={({ target }) => setRate(target.value)}
           />
+          {makesCalls && (
+            <Field
+              label={texts.calls}
+              hint={texts.callsHint}
+              type="number"
+              min={1}
+              step={1}
+              value={calls}
+              wrong={findingAt(save.error, 'maxConcurrentCalls')}
+              onChange={({ target }) => setCalls(target.value)}
+            />
+          )}
         </div>
         {offered.length > 1 && (
           <fieldset className="fieldset">

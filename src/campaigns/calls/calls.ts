@@ -6,7 +6,7 @@ import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { amendRecipients, moveRecipients } from '../ledger/move-recipients';
-import { retryTransaction } from '../retry-transaction';
+import { retryTransaction } from '../shared/retry-transaction';
 import { readControl } from '../runs/runs';
 import type { CampaignTables } from '../shared/tables';
 import { settleUnknown } from './call-events';

@@ -2,7 +2,14 @@ import { type Kysely, sql } from 'kysely';
 import { type Account, defaultAccountId } from '../../domain/account';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
-import { chooseAccount, type Reach, type Route, type Routed, reachOf } from '../../domain/route';
+import {
+  chooseAccount,
+  type Reach,
+  type Route,
+  type Routed,
+  reachOf,
+  reachOfMessage,
+} from '../../domain/route';
 import type { Log } from '../../log';
 import type { Provider } from '../../providers/provider';
 import type { Inability, Wish } from '../../providers/vendor/vendor';
@@ -26,6 +33,8 @@ export interface Carriers {
   flowWayOf(message: Routed): string | undefined;
   /** By which accounts messages to any recipient may leave. Memory only. */
   reachOf(message: Pick<Routed, 'workspaceId' | 'channel' | 'from' | 'class'>): Reached[];
+  /** By which accounts this message may leave. Memory only. */
+  reachOfMessage(message: Routed): Reached;
   /** Why an account of the table has no way here; `undefined` for one that has, or is disabled. */
   faultOf(accountId: string): string | undefined;
   /** The carrier refuses the sender at this account: no message of it goes there until an owner reopens it. */
@@ -192,6 +201,12 @@ export function createCarriers({
   const accountIdOf = (message: Routed, isOut: (id: string) => boolean) =>
     chooseAccount(routes, message, (one) => accounts.get(one), isOut);
 
+  const withAccounts = ({ toPrefix, usual, spare }: Reach): Reached => ({
+    toPrefix,
+    usual: usual.flatMap((id) => accounts.get(id) ?? []),
+    spare: spare.flatMap((id) => accounts.get(id) ?? []),
+  });
+
   const isClosed = (id: string, message: Pick<Routed, 'channel' | 'from'>) =>
     closed.find(id, message) !== undefined;
 
@@ -203,12 +218,8 @@ export function createCarriers({
       const way = wayOf(message);
       return way === DEFAULT_WAYS[message.channel] ? undefined : way;
     },
-    reachOf: (message) =>
-      reachOf(routes, message, (id) => accounts.get(id)).map(({ toPrefix, usual, spare }) => ({
-        toPrefix,
-        usual: usual.flatMap((id) => accounts.get(id) ?? []),
-        spare: spare.flatMap((id) => accounts.get(id) ?? []),
-      })),
+    reachOf: (message) => reachOf(routes, message, (id) => accounts.get(id)).map(withAccounts),
+    reachOfMessage: (message) => withAccounts(reachOfMessage(routes, message, (id) => accounts.get(id))),
     faultOf: (id) => opened.get(id)?.fault,
     closeSender(refusal) {
       if (!closed.add(refusal)) return;

@@ -4,7 +4,7 @@ import { DomainError, type FieldError } from '../../domain/errors';
 import type { Route, Routed } from '../../domain/route';
 import type { Inability, Wish } from '../../providers/vendor/vendor';
 import type { MessagingTables } from '../shared/tables';
-import type { TemplateVersions } from '../templates/template-versions';
+import type { CompiledTemplate, TemplateVersions } from '../templates/template-versions';
 import { live, toAccount } from './accounts';
 import type { Reached } from './carriers';
 import { raiseRevision } from './revision';
@@ -93,9 +93,12 @@ export async function wishOf(
   const template = await templates.get(workspaceId, templateId, version);
   if (template?.channel !== channel)
     throw new DomainError('not_found', `No ${channel} template ${templateId} in this workspace`);
-  const empty = Object.fromEntries(template.body.placeholders.map((name) => [name, '']));
-  return { channel, from, voice, body: template.body.render(empty) };
+  return { channel, from, voice, body: emptyBody(template) };
 }
+
+/** What all messages of a template have in common. */
+export const emptyBody = ({ body }: CompiledTemplate): string =>
+  body.render(Object.fromEntries(body.placeholders.map((name) => [name, ''])));
 
 /**
  * Judges messages before any of them exists. Recipients are unknown, so that every route is looked at which one of them

@@ -41,7 +41,7 @@ function suppressed({ uid, channel, to, from, events }: TrackedMessage): Suppres
   return event && to !== null ? [{ uid, channel, to, from, at: event.at }] : [];
 }
 
-/** How the account stands by which a message is to leave. */
+/** How the account stands by which a message is to leave; `undefined` where there is none. */
 export type AccountFor = (message: Routed) => AccountState | undefined;
 
 type Waiting = TrackedMessage & { dueAt: Date | null; held: boolean; workspaceId: string };
@@ -81,6 +81,8 @@ function waitOf(message: Waiting, accountFor: AccountFor): MessageStory['waits']
     const at = Math.max(dueMs, Date.parse(account.nextTryAt ?? ''));
     return { why: 'account', at: isoOf(at), code: account.reason };
   }
+  // Its route leads to no account that may be used now, or the account has no calls.
+  if (!account && !isLater && state !== 'sending') return { why: 'account' };
   if (!isLater) return { why: 'outbox' };
   const why = code === 'provider_account' ? 'account' : attempt > 0 || code ? 'retry' : 'outbox';
   return { why, at: isoOf(dueMs), code };

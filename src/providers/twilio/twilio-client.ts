@@ -3,7 +3,7 @@ import { LIMITS } from '../../domain/limits';
 import type { HttpAnswer } from '../http-answer';
 import { openHttpCarrier } from '../http-carrier';
 import type { NoAnswer } from '../http-exchange';
-import { type VendorAccount, vendorUrl } from '../vendor/vendor';
+import { prefixOf, type VendorAccount } from '../vendor/vendor';
 import { objectIn, type VendorWord, wordIn } from '../vendor/vendor-answer';
 
 export const TWILIO_URL = 'https://api.twilio.com';
@@ -28,6 +28,7 @@ export function openTwilioClient(account: VendorAccount, answerMs: number | unde
     answerBytes: LIMITS.vendorAnswerBytes,
   });
   const authorization = basicOf(account);
+  const own = `${prefixOf(base)}/2010-04-01/Accounts/${account.settings.accountSid}`;
 
   function ask(
     method: 'GET' | 'POST',
@@ -35,9 +36,8 @@ export function openTwilioClient(account: VendorAccount, answerMs: number | unde
     more: Partial<Dispatcher.DispatchOptions>,
     may = () => true,
   ) {
-    const url = vendorUrl(base, `/2010-04-01/Accounts/${account.settings.accountSid}${path}`);
     const headers = { authorization, accept: 'application/json', ...(more.headers as object) };
-    return carrier.ask({ ...more, method, path: url.pathname + (more.path ?? ''), headers }, may);
+    return carrier.ask({ ...more, method, path: own + path + (more.path ?? ''), headers }, may);
   }
 
   return {

@@ -1,10 +1,12 @@
 import type { HandOver, HandOverResult, Provider } from '../provider';
 import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
+import { impossible, longerThan } from '../vendor/inabilities';
 import type { VendorOptions } from '../vendor/vendor';
 import { resultOfAnswer } from '../vendor/vendor-answer';
 import { openTwilioClient, readTwilio } from './twilio-client';
 import { foundIn } from './twilio-look-up';
 
+export const TEXT_CHARS = 1_600;
 /** Twilio takes 1 to 36,000 s, and counts the time in its own queue only. */
 const VALIDITY_MAX_S = 36_000;
 /** In less time than this nothing is sent: the message ends here. */
@@ -19,6 +21,8 @@ export function openTwilioSms({ account, addresses, answerTimeoutMs }: VendorOpt
   const { messagingServiceSid } = account.settings;
 
   async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
+    const refused = impossible(longerThan(TEXT_CHARS, message.text ?? ''));
+    if (refused) return refused;
     const leftMs = message.expiresAt === undefined ? undefined : Date.parse(message.expiresAt) - Date.now();
     if (leftMs !== undefined && leftMs < VALIDITY_MIN_S * 1_000) {
       // Looked at again when its time is over, and then it expires.

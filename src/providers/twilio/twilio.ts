@@ -3,10 +3,8 @@ import type { Vendor, VendorAccount } from '../vendor/vendor';
 import { objectIn, wordIn } from '../vendor/vendor-answer';
 import { readTwilioCallback } from './twilio-callback';
 import { openTwilioClient, readTwilio } from './twilio-client';
-import { openTwilioSms } from './twilio-sms';
+import { openTwilioSms, TEXT_CHARS } from './twilio-sms';
 import { openTwilioVoice, TWILIO_VOICE } from './twilio-voice';
-
-const TEXT_CHARS = 1_600;
 
 /** Twilio, and services that speak its API. */
 export const TWILIO: Vendor = {

@@ -1,3 +1,4 @@
+import type { HandOverResult } from '../provider';
 import type { Inability } from './vendor';
 
 /** A text that the vendor refuses whatever its placeholders become. */
@@ -8,3 +9,7 @@ export const longerThan = (charsMax: number, text: string): Inability[] =>
 
 /** Whether a sender of SMS is a name, and no number or short code. */
 export const isName = (from: string): boolean => /[^\d+]/.test(from);
+
+/** A message that the vendor would refuse for good, whoever it is for: accounts or routes have changed since it was accepted. */
+export const impossible = ([first]: readonly Inability[]): HandOverResult | undefined =>
+  first && { kind: 'rejected', code: 'message_not_possible', message: first.message };

@@ -2,7 +2,7 @@ import { LIMITS } from '../../domain/limits';
 import type { HttpAnswer } from '../http-answer';
 import { openHttpCarrier } from '../http-carrier';
 import type { NoAnswer } from '../http-exchange';
-import { vendorUrl } from './vendor';
+import { prefixOf } from './vendor';
 
 /** Requests in JSON to a vendor, for one account. */
 export interface JsonClient {
@@ -27,21 +27,18 @@ export function openJsonClient(options: {
     answerMs: options.answerMs ?? LIMITS.vendorAnswerMs,
     answerBytes: LIMITS.vendorAnswerBytes,
   });
-  const pathOf = (path: string) => {
-    const { pathname, search } = vendorUrl(base, path);
-    return pathname + search;
-  };
+  const prefix = prefixOf(base);
   const accept = 'application/json';
   const give = (method: 'POST' | 'PUT', path: string, body: unknown, mayBegin = () => true) => {
     const headers = { authorization: authorization(), accept, 'content-type': 'application/json' };
-    return carrier.ask({ method, path: pathOf(path), headers, body: JSON.stringify(body) }, mayBegin);
+    return carrier.ask({ method, path: prefix + path, headers, body: JSON.stringify(body) }, mayBegin);
   };
   return {
     post: (path, body, mayBegin) => give('POST', path, body, mayBegin),
     put: (path, body) => give('PUT', path, body),
     get: (path) =>
       carrier.ask(
-        { method: 'GET', path: pathOf(path), headers: { authorization: authorization(), accept } },
+        { method: 'GET', path: prefix + path, headers: { authorization: authorization(), accept } },
         () => true,
       ),
     handOver: carrier.handOver,

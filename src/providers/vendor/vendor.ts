@@ -150,7 +150,5 @@ export const header = ({ headers }: Callback, name: string): string | undefined 
   return typeof value === 'string' ? value : undefined;
 };
 
-/** A vendor's base address and a path of the vendor's below it; a prefix is kept. */
-export function vendorUrl(base: string, path: string): URL {
-  return new URL(base.replace(/\/+$/, '') + path);
-}
+/** What stands before a vendor's own paths where its base address has a prefix. Asked once, as reading an address is slow. */
+export const prefixOf = (base: string): string => new URL(base).pathname.replace(/\/+$/, '');

@@ -3,6 +3,7 @@ import { CALL_DEFAULTS } from '../../domain/voice/call-options';
 import type { HandOver, HandOverResult, InDoubt, LookUpResult, Provider } from '../provider';
 import { callingAccount } from '../vendor/call-desk';
 import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
+import { impossible } from '../vendor/inabilities';
 import { provenAddress } from '../vendor/message-address';
 import { placeCall } from '../vendor/place-call';
 import type { Inability, VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
@@ -41,8 +42,8 @@ export function openVonageVoice({ account, addresses, calls, answerTimeoutMs }: 
   const caller = callingAccount('vonage', account);
 
   async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
-    const [beyond] = unableAtVonage(message.xml ?? '');
-    if (beyond) return { kind: 'rejected', code: 'not_at_vonage', message: beyond.message };
+    const refused = impossible(unableAtVonage(message.xml ?? ''));
+    if (refused) return refused;
     return placeCall(desk, message, caller, async (path) => {
       const callback = addresses.callback(message.id);
       const body = bodyFor(message, {

@@ -2,7 +2,7 @@ import { LIMITS } from '../../domain/limits';
 import { measureSms } from '../../domain/sms-encoding';
 import type { HandOver, HandOverResult, Provider } from '../provider';
 import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
-import { longerThan } from '../vendor/inabilities';
+import { impossible, longerThan } from '../vendor/inabilities';
 import { provenAddress } from '../vendor/message-address';
 import type { Vendor, VendorAccount, VendorOptions } from '../vendor/vendor';
 import { resultOfAnswer } from '../vendor/vendor-answer';
@@ -34,6 +34,8 @@ function openVonageSms({ account, addresses, answerTimeoutMs }: VendorOptions): 
   const client = openVonageClient(account, answerTimeoutMs);
 
   async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
+    const refused = impossible(longerThan(TEXT_CHARS, message.text ?? ''));
+    if (refused) return refused;
     const leftMs = message.expiresAt === undefined ? undefined : Date.parse(message.expiresAt) - Date.now();
     if (leftMs !== undefined && leftMs < TTL.min * 1_000) {
       // Looked at again when its time is over, and then it expires.

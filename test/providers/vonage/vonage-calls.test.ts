@@ -179,11 +179,11 @@ describeWithDatabase('a call at Vonage', (database) => {
   test('whose document Vonage cannot carry out is never placed', async () => {
     expect(await call('<Response><Play digits="1w2"/></Response>')).toMatchObject({
       kind: 'rejected',
-      code: 'not_at_vonage',
+      code: 'message_not_possible',
     });
     expect(await call('<Response><Gather finishOnKey="*"><Say>Hi</Say></Gather></Response>')).toMatchObject({
       kind: 'rejected',
-      code: 'not_at_vonage',
+      code: 'message_not_possible',
     });
     expect(await call('<Nonsense/>')).toMatchObject({ kind: 'rejected', code: 'invalid_document' });
     expect(fake.calls).toEqual([]);

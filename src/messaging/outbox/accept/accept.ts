@@ -3,6 +3,7 @@ import type { Message } from '../../../contracts/send';
 import { DomainError, isDomainError } from '../../../domain/errors';
 import { LIMITS } from '../../../domain/limits';
 import type { MaybePromise } from '../../../domain/maybe-promise';
+import type { ImpossibleRule } from '../../carriers/possible-rule';
 import { currentState } from '../../events/current-state';
 import type { SmsSenders } from '../../senders/sms-senders';
 import { isDataError } from '../../shared/database-error';
@@ -39,6 +40,8 @@ interface Deps {
   /** Without it, no sender belongs to any workspace. */
   senderRule?: SenderRule | undefined;
   flowWay?: FlowWay | undefined;
+  /** Without it, carriers can send everything. */
+  impossible?: ImpossibleRule | undefined;
   lanes: Lanes;
   outbox: OutboxCount;
   senders: SmsSenders;
@@ -68,9 +71,9 @@ export function createAccept(deps: Deps): Accept {
         throw new DomainError('overloaded', 'Too many messages wait to be stored', { retryAfterSeconds: 1 });
       }
       const now = Date.now();
-      const { flowWay, senderRule } = deps;
+      const { flowWay, senderRule, impossible } = deps;
       const policy = await policyOfWorkspace(deps, workspaceId);
-      const rules = { policy, flowWay, senderRule };
+      const rules = { policy, flowWay, senderRule, impossible };
       const judged = await allJudged(
         messages.map((message) => judge(() => validateMessages(templates, workspaceId, message, now, rules))),
       );

@@ -2,12 +2,13 @@ import { hash } from 'node:crypto';
 import type { Message } from '../../../contracts/send';
 import { DomainError } from '../../../domain/errors';
 import { type MaybePromise, whenDone } from '../../../domain/maybe-promise';
-import type { WorkspacePolicy } from '../../../domain/policy';
+import { type WorkspacePolicy, withSuffix } from '../../../domain/policy';
 import type { Routed } from '../../../domain/route';
 import { measureSms } from '../../../domain/sms-encoding';
 import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../../../domain/template';
 import { newId } from '../../../storage/new-id';
-import type { Draft } from '../../shared/outgoing';
+import type { ImpossibleRule } from '../../carriers/possible-rule';
+import type { Draft, Suffix } from '../../shared/outgoing';
 import { ownBodyToFill, requireRenderedSize, type TextsToFill } from '../../templates/rendered-size';
 import type { CompiledTemplate, TemplateVersions } from '../../templates/template-versions';
 import { flowOf } from '../queue/flow';
@@ -27,14 +28,16 @@ export function validateMessages(
     policy,
     flowWay,
     senderRule,
+    impossible,
   }: {
     policy?: WorkspacePolicy | undefined;
     flowWay?: FlowWay | undefined;
     senderRule?: SenderRule | undefined;
+    impossible?: ImpossibleRule | undefined;
   } = {},
 ): MaybePromise<Draft> {
   return whenDone(templateOf(templates, workspaceId, message), (template) =>
-    draftOf(message, template, { workspaceId, nowMs, policy, flowWay, senderRule }),
+    draftOf(message, template, { workspaceId, nowMs, policy, flowWay, senderRule, impossible }),
   );
 }
 
@@ -44,12 +47,13 @@ interface Workspace {
   policy: WorkspacePolicy | undefined;
   flowWay: FlowWay | undefined;
   senderRule: SenderRule | undefined;
+  impossible: ImpossibleRule | undefined;
 }
 
 function draftOf(
   message: Message,
   template: CompiledTemplate | undefined,
-  { workspaceId, nowMs, policy, flowWay, senderRule }: Workspace,
+  { workspaceId, nowMs, policy, flowWay, senderRule, impossible }: Workspace,
 ): Draft {
   const params = message.params ?? {};
   requireParams(message, template, params);
@@ -59,6 +63,8 @@ function draftOf(
   const paramsJson = message.params ? JSON.stringify(params) : '{}';
   const scheduled = message.sendAt !== undefined && Date.parse(message.sendAt) > nowMs;
   const id = newId('msg', nowMs);
+  const ending = suffixOf(message, text, policy);
+  const filled = () => filledText(message, template, ending, params);
   return {
     id,
     workspaceId,
@@ -85,10 +91,23 @@ function draftOf(
     expiresAtMs: message.expiresAt === undefined ? undefined : Date.parse(message.expiresAt),
     flow: flowOf(workspaceId, message, flowWay?.({ ...message, id, workspaceId })),
     attempt: 0,
-    ending: suffixOf(message, text, policy),
-    refusal: refusedSender(workspaceId, message, policy, senderRule),
+    ending,
+    refusal:
+      refusedSender(workspaceId, message, policy, senderRule) ??
+      impossible?.({ ...message, id, workspaceId }, { filled, template }),
     size: 500 + paramsJson.length + (message.body?.length ?? 0),
   };
+}
+
+/** What a carrier would be given. An ending that only the first message to a number has may be missing. */
+function filledText(
+  { channel }: Message,
+  template: CompiledTemplate | undefined,
+  ending: Suffix | undefined,
+  params: Draft['params'],
+): string {
+  const body = template?.body.render(params) ?? '';
+  return channel === 'sms' && ending?.onlyFirst === false ? withSuffix(body, ending.text) : body;
 }
 
 /** The way of a message that a route leads elsewhere than to its channel's default. */

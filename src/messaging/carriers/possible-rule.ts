@@ -1,0 +1,55 @@
+import { type Account, isVendor } from '../../domain/account';
+import { DomainError } from '../../domain/errors';
+import type { Routed } from '../../domain/route';
+import type { CallOptions } from '../../domain/voice/call-options';
+import type { Inability, Wish } from '../../providers/vendor/vendor';
+import type { CompiledTemplate } from '../templates/template-versions';
+import type { Carriers } from './carriers';
+import { emptyBody, findInabilities } from './routes';
+
+/**
+ * Why no account that a message would leave by can send it. Judged when the message is accepted, because a caller learns of it
+ * then, and later only the message's end tells.
+ */
+export type ImpossibleRule = (
+  message: Routed & { voice?: CallOptions | undefined },
+  text: {
+    /** With the message's values; made only where an account has a limit of its own. */
+    filled(): string;
+    template: CompiledTemplate | undefined;
+  },
+) => DomainError | undefined;
+
+export function impossibleRule(
+  carriersNow: () => Pick<Carriers, 'reachOfMessage'> | undefined,
+  unable: ((account: Account, wish: Wish) => Inability[]) | undefined,
+): ImpossibleRule {
+  return (message, { filled, template }) => {
+    const { channel, from, voice } = message;
+    const carriers = carriersNow();
+    if (channel === 'email' || !carriers || !unable) return undefined;
+    const reached = carriers.reachOfMessage(message);
+    // Most installations have an account here that can send everything, so that nothing is filled in.
+    if (reached.usual.some(({ kind }) => !isVendor(kind))) return undefined;
+    const judge = (body: string) =>
+      findInabilities({ channel, from, voice, body }, [reached], unable).filter(
+        ({ severity }) => severity === 'error',
+      );
+    const findings = judge(filled());
+    if (findings.length === 0) return undefined;
+    // What the template alone makes impossible stops a campaign; what a recipient's values do ends that recipient.
+    const ofAll = template !== undefined && judge(emptyBody(template)).length > 0;
+    const code = ofAll ? 'not_possible' : 'message_not_possible';
+    return new DomainError(code, findings.map(({ message: text }) => text).join('; '), {
+      errors: findings.map(({ about, message: text }) => ({
+        ...{ path: FIELD[about], code: 'not_possible' as const, message: text },
+      })),
+    });
+  };
+}
+
+const FIELD: Record<Inability['about'], string> = {
+  account: 'channel',
+  sender: 'from',
+  template: 'template-id',
+};
