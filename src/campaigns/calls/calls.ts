@@ -6,8 +6,8 @@ import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { amendRecipients, moveRecipients } from '../ledger/move-recipients';
+import type { CampaignTables } from '../model/tables';
 import { readControl } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 import { settleUnknown } from './call-events';
 import { lockSlot } from './call-slots';
 

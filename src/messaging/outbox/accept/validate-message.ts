@@ -7,7 +7,7 @@ import type { Routed } from '../../../domain/route';
 import { measureSms } from '../../../domain/sms-encoding';
 import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../../../domain/template';
 import { newId } from '../../../storage/new-id';
-import type { Draft } from '../../shared/outgoing';
+import type { Draft } from '../../model/outgoing';
 import { ownBodyToFill, requireRenderedSize, type TextsToFill } from '../../templates/rendered-size';
 import type { CompiledTemplate, TemplateVersions } from '../../templates/template-versions';
 import { flowOf } from '../queue/flow';
