@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../src/campaigns/model/tables';
 import { takePermits } from '../src/campaigns/runs/rate-limit';
 import { readPaceTogether } from '../src/campaigns/runs/shared-pace';
-import type { CampaignTables } from '../src/campaigns/shared/tables';
 import type { Control } from '../src/domain/campaign';
 import { LIMITS } from '../src/domain/limits';
 import { pause, stopIfCancelled } from './heartbeat';

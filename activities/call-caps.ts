@@ -6,9 +6,9 @@ import {
   holdCall,
   withdrawCall,
 } from '../src/campaigns/calls/calls';
+import type { CampaignTables } from '../src/campaigns/model/tables';
 import { releaseContacts, reserveContact } from '../src/campaigns/policy/contact-caps';
 import type { RunPlan } from '../src/campaigns/runs/runs';
-import type { CampaignTables } from '../src/campaigns/shared/tables';
 import { messageUid } from '../src/domain/ids';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';
 

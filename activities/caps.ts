@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../src/campaigns/model/tables';
 import { type Place, releaseContacts, reserveContacts } from '../src/campaigns/policy/contact-caps';
 import { type OpenPage, type PageRecipient, withdrawOffer } from '../src/campaigns/runs/ledger';
 import type { RunPlan } from '../src/campaigns/runs/runs';
 import type { RecipientResult } from '../src/campaigns/runs/write-results';
-import type { CampaignTables } from '../src/campaigns/shared/tables';
 import { type DeliveryRule, expiryOf } from '../src/domain/delivery-rule';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';
 

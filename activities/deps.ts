@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
-import type { SuppressionEntry, SuppressionRule } from '../src/campaigns/shared/ports';
-import type { CampaignTables } from '../src/campaigns/shared/tables';
+import type { SuppressionEntry, SuppressionRule } from '../src/campaigns/model/ports';
+import type { CampaignTables } from '../src/campaigns/model/tables';
 import type { CallPolicy } from '../src/domain/call-policy';
 import type { CallTimes } from '../src/domain/call-silence';
 import type { Control } from '../src/domain/campaign';

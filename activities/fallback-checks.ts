@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../src/campaigns/model/tables';
 import { openFallbackTurns } from '../src/campaigns/runs/fallback-turns';
 import { gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
 import type { RunPlan } from '../src/campaigns/runs/runs';
-import type { CampaignTables } from '../src/campaigns/shared/tables';
 import { fallbackAfterMs } from '../src/domain/fallback';
 import { LIMITS } from '../src/domain/limits';
 import type { ActivityDeps } from './deps';

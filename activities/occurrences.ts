@@ -1,6 +1,6 @@
+import { databaseNow } from '../src/campaigns/model/database-now';
 import { takeOccurrence } from '../src/campaigns/schedules/recurring';
 import { isScheduled } from '../src/campaigns/schedules/schedule-reconciler';
-import { databaseNow } from '../src/campaigns/shared/database-now';
 import type { ActivityDeps } from './deps';
 
 export function occurrenceActivities({ db, signals }: ActivityDeps) {

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../src/campaigns/model/tables';
 import type { RunPlan } from '../src/campaigns/runs/runs';
 import { readPaceTogether } from '../src/campaigns/runs/shared-pace';
-import type { CampaignTables } from '../src/campaigns/shared/tables';
 import type { Control } from '../src/domain/campaign';
 import { LIMITS } from '../src/domain/limits';
 import type { Gateway, Lot } from '../src/gateway/gateway';

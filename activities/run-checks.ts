@@ -1,10 +1,10 @@
 import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../src/campaigns/model/tables';
 import { hasLaterStage, isStageFresh } from '../src/campaigns/release/later-stages';
 import { hasUnsent, readCounts, unsettled } from '../src/campaigns/runs/ledger-counts';
 import { firstDue } from '../src/campaigns/runs/next-due';
 import { dueShards, gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
 import { loadRun, moveRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
-import type { CampaignTables } from '../src/campaigns/shared/tables';
 import { LIMITS } from '../src/domain/limits';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import { applyMissedControl } from './apply-control';

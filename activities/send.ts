@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Transaction } from 'kysely';
 import { lookAgain } from '../src/campaigns/audience/reschedule-waiting';
+import type { CampaignTables } from '../src/campaigns/model/tables';
 import { type AbortWatch, isWatched } from '../src/campaigns/outcomes/abort-watch';
 import {
   type OpenPage,
@@ -11,7 +12,6 @@ import {
 } from '../src/campaigns/runs/ledger';
 import { pageAtPace } from '../src/campaigns/runs/rate-limit';
 import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
-import type { CampaignTables } from '../src/campaigns/shared/tables';
 import { StopWatch } from '../src/campaigns/stops/stop-watch';
 import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import type { Control } from '../src/domain/campaign';

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../src/campaigns/model/tables';
 import { failRun } from '../src/campaigns/runs/fail-run';
 import { readControl } from '../src/campaigns/runs/runs';
-import type { CampaignTables } from '../src/campaigns/shared/tables';
 import type { Control } from '../src/domain/campaign';
 import { DomainError, ERRORS, isDomainError } from '../src/domain/errors';
 

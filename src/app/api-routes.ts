@@ -2,14 +2,10 @@ import type { AuditReader } from '../audit/audit-log';
 import { createCallRecords } from '../campaigns/calls/call-records';
 import { createCampaigns } from '../campaigns/campaigns';
 import { createContactLists } from '../campaigns/contacts/contact-lists';
-import { createContactParams } from '../campaigns/contacts/contact-params';
 import { createContactTimeline } from '../campaigns/contacts/contact-timeline';
 import { createContacts } from '../campaigns/contacts/contacts-api';
+import { createContactParams } from '../campaigns/contacts/fill-params';
 import { createExplanations } from '../campaigns/explain/explain';
-import { followPolicy } from '../campaigns/policy/follow-policy';
-import { createPolicies } from '../campaigns/policy/policy';
-import { createProgressFeed } from '../campaigns/progress-feed';
-import { createDurableSends } from '../campaigns/sends/durable-sends';
 import type {
   CampaignHolds,
   CampaignSchedules,
@@ -17,8 +13,12 @@ import type {
   RunLauncher,
   SendLauncher,
   TemplateLookup,
-} from '../campaigns/shared/ports';
-import type { CampaignTables } from '../campaigns/shared/tables';
+} from '../campaigns/model/ports';
+import type { CampaignTables } from '../campaigns/model/tables';
+import { followPolicy } from '../campaigns/policy/follow-policy';
+import { createPolicies } from '../campaigns/policy/policy';
+import { createProgressFeed } from '../campaigns/progress-feed';
+import { createDurableSends } from '../campaigns/sends/durable-sends';
 import { createStops } from '../campaigns/stops/stops';
 import type { Account } from '../domain/account';
 import type { OptedOutCodes } from '../domain/opted-out-codes';
@@ -74,9 +74,9 @@ import { createAccounts } from '../messaging/carriers/accounts';
 import { createCallbackAccounts } from '../messaging/carriers/callback-accounts';
 import { createRoutes } from '../messaging/carriers/routes';
 import type { Delivery } from '../messaging/delivery';
+import type { MessagingTables } from '../messaging/model/tables';
 import { isFirstUse } from '../messaging/receipts/event-tokens';
 import type { RegisteredSenders } from '../messaging/senders/registered-senders';
-import type { MessagingTables } from '../messaging/shared/tables';
 import { createSuppressionList } from '../messaging/suppression/suppression';
 import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
 import type { UnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';

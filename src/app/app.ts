@@ -4,8 +4,8 @@ import { type Credentials, readCredentials, writeCredentials } from '../credenti
 import type { Role } from '../domain/task-queues';
 import { Foreground } from '../foreground';
 import type { Log } from '../log';
-import { isUnavailable } from '../messaging/shared/database-error';
-import type { MessagingTables } from '../messaging/shared/tables';
+import { isUnavailable } from '../messaging/model/database-error';
+import type { MessagingTables } from '../messaging/model/tables';
 import { StartupError } from '../startup-error';
 import { noAnswer } from '../storage/postgres';
 import { openStorage } from '../storage/storage';

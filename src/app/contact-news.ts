@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { ContactNews } from '../campaigns/shared/ports';
+import type { ContactNews } from '../campaigns/model/ports';
 import { LIMITS } from '../domain/limits';
 import { trackMessages } from '../messaging/events/tracking';
-import type { MessagingTables } from '../messaging/shared/tables';
+import type { MessagingTables } from '../messaging/model/tables';
 
 /**
  * What the messaging half of this installation knows. For messages that went through another service, its

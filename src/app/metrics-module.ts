@@ -1,8 +1,8 @@
+import type { CampaignTables } from '../campaigns/model/tables';
 import { recipientsByPhase, runPhases } from '../campaigns/runs/run-phases';
-import type { CampaignTables } from '../campaigns/shared/tables';
 import { workspaceSizes } from '../messaging/events/message-minutes';
+import type { MessagingTables } from '../messaging/model/tables';
 import { outboxDepth } from '../messaging/outbox/outbox-depth';
-import type { MessagingTables } from '../messaging/shared/tables';
 import { listenForMetrics } from '../metrics/listener';
 import { createMetrics, type Metrics } from '../metrics/metrics';
 import type { Storage } from '../storage/storage';

@@ -1,12 +1,12 @@
+import type { CampaignTables } from '../campaigns/model/tables';
 import { liveCampaigns } from '../campaigns/reports/live-campaigns';
-import type { CampaignTables } from '../campaigns/shared/tables';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
 import { type Account, isOpenTo } from '../domain/account';
 import type { AccountStand, Overview } from '../http/overview';
 import type { Delivery } from '../messaging/delivery';
 import { readLastHour } from '../messaging/events/message-minutes';
+import type { MessagingTables } from '../messaging/model/tables';
 import { createOutboxOverview } from '../messaging/outbox/outbox-overview';
-import type { MessagingTables } from '../messaging/shared/tables';
 import type { Tables } from '../storage/storage';
 
 /** Nothing of it reads messages or recipients one by one, so that it is cheap at any size. */

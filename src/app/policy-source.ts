@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../campaigns/model/tables';
 import { readPolicy } from '../campaigns/policy/policy';
-import type { CampaignTables } from '../campaigns/shared/tables';
 import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
 import type { WorkspacePolicy } from '../domain/policy';

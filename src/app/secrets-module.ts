@@ -11,8 +11,8 @@ import {
 } from '../messaging/access/installation-secret';
 import { createSealing, type Sealing } from '../messaging/access/sealing';
 import { sealAccountsAnew } from '../messaging/carriers/account-secrets';
+import type { MessagingTables } from '../messaging/model/tables';
 import { sealSendersAnew } from '../messaging/senders/registered-senders';
-import type { MessagingTables } from '../messaging/shared/tables';
 import { missingKeys, sealStoredSecrets } from '../messaging/webhooks/sealed-secrets';
 import { StartupError } from '../startup-error';
 

@@ -8,7 +8,7 @@ import type {
   OutcomeNews,
   TemplateLookup,
   ToldStories,
-} from '../campaigns/shared/ports';
+} from '../campaigns/model/ports';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { readServiceAccounts, type ServiceAccount } from '../credentials/service-accounts';
@@ -18,7 +18,7 @@ import type { Gateway } from '../gateway/gateway';
 import { type GatewayOptions, openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
 import { admitCampaigns, campaignAccess } from '../messaging/access/campaign-access';
-import type { MessagingTables } from '../messaging/shared/tables';
+import type { MessagingTables } from '../messaging/model/tables';
 import type { Shutdown } from './shutdown';
 
 export type GatewayFor = (workspaceId: string) => Gateway;

@@ -1,9 +1,9 @@
+import type { CampaignTables } from '../campaigns/model/tables';
 import { createPhaseChanges } from '../campaigns/reports/phase-changes';
-import type { CampaignTables } from '../campaigns/shared/tables';
 import type { Config } from '../config';
 import type { Log } from '../log';
 import type { Sealing } from '../messaging/access/sealing';
-import type { MessagingTables } from '../messaging/shared/tables';
+import type { MessagingTables } from '../messaging/model/tables';
 import { createTargetGuard } from '../messaging/webhooks/target-guard';
 import { createWebhookDelivery } from '../messaging/webhooks/webhook-delivery';
 import { keepWebhookExpiry } from '../messaging/webhooks/webhook-expiry';

@@ -1,6 +1,6 @@
 import { runWorkers } from '../../workers/run';
 import { keepCallsLaunched } from '../campaigns/calls/call-reconciler';
-import type { CampaignTables } from '../campaigns/shared/tables';
+import type { CampaignTables } from '../campaigns/model/tables';
 import { followStops } from '../campaigns/stops/follow-stops';
 import { Feeds } from '../campaigns/watch/feeds';
 import { keepRunsLaunched } from '../campaigns/watch/run-reconciler';

@@ -32,6 +32,28 @@ import { readCsvRows } from './contacts/csv-rows';
 import type { InlineRecipients } from './contacts/inline-recipients';
 import { readNdjsonRows } from './contacts/ndjson-rows';
 import { listSkipped, type SkippedContact, skippedPages } from './explain/skipped';
+import {
+  type CampaignContent,
+  type CampaignRecord,
+  findCampaign,
+  findRun,
+  lockCampaign,
+  readCampaign,
+  summaryOf,
+} from './model/campaign-record';
+import type {
+  CallNote,
+  CampaignHolds,
+  CampaignSchedules,
+  NoticeRule,
+  RunLauncher,
+  SenderRate,
+  SenderRule,
+  SuppressionRule,
+  TemplateLookup,
+} from './model/ports';
+import type { CampaignTables } from './model/tables';
+import { createContactRoom, requireRoom } from './model/workspace-room';
 import { readPolicy } from './policy/policy';
 import { readReleaseView } from './release/release-view';
 import { describeCampaign } from './reports/campaign-detail';
@@ -47,28 +69,6 @@ import {
 } from './reports/recipients';
 import { listRuns } from './reports/run-list';
 import { type RunTimeline, readTimeline } from './reports/run-timeline';
-import {
-  type CampaignContent,
-  type CampaignRecord,
-  findCampaign,
-  findRun,
-  lockCampaign,
-  readCampaign,
-  summaryOf,
-} from './shared/campaign-record';
-import type {
-  CallNote,
-  CampaignHolds,
-  CampaignSchedules,
-  NoticeRule,
-  RunLauncher,
-  SenderRate,
-  SenderRule,
-  SuppressionRule,
-  TemplateLookup,
-} from './shared/ports';
-import type { CampaignTables } from './shared/tables';
-import { createContactRoom, requireRoom } from './shared/workspace-room';
 import { readStop } from './stops/stops';
 
 export interface CampaignsDeps {

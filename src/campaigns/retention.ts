@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { type CleanupStep, type PeriodicCleanup, startPeriodicCleanup } from '../storage/periodic-cleanup';
+import type { CampaignTables } from './model/tables';
 import { readOutcomes } from './reports/recipient-outcomes';
-import type { CampaignTables } from './shared/tables';
 
 /** Tables with a row for each recipient, call or skipped contact of a run. */
 const RUN_TABLES = ['recipients', 'calls', 'skipped_contacts'] as const;

@@ -12,7 +12,7 @@ import {
 import { ERRORS, isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { Delivery } from '../messaging/delivery';
-import type { Accepted, Outcome } from '../messaging/shared/outgoing';
+import type { Accepted, Outcome } from '../messaging/model/outgoing';
 import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { callerOf } from './request/caller';

@@ -1,4 +1,4 @@
-import type { ContactParams } from '../campaigns/contacts/contact-params';
+import type { ContactParams } from '../campaigns/contacts/fill-params';
 import type { Stops } from '../campaigns/stops/stops';
 import { answer, idParams, timestamp } from '../contracts/common';
 import { acceptedTest, message } from '../contracts/send';

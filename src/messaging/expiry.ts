@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
-import type { MessagingTables } from './shared/tables';
+import type { MessagingTables } from './model/tables';
 
 /**
  * Deletes expired rows: ended tokens and sessions, old counts of failed attempts, answers kept for an

@@ -11,7 +11,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import { type IdGenerator, seededIds } from './access/id-generator';
-import type { MessagingTables } from './shared/tables';
+import type { MessagingTables } from './model/tables';
 
 /**
  * Calls with an Idempotency-Key (api.md 1), which take effect once, however often they are repeated.

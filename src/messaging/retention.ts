@@ -3,7 +3,7 @@ import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { newId } from '../storage/new-id';
 import { type CleanupStep, type PeriodicCleanup, startPeriodicCleanup } from '../storage/periodic-cleanup';
-import type { MessagingTables } from './shared/tables';
+import type { MessagingTables } from './model/tables';
 
 /**
  * Records of messages are kept for ever unless a number of days is set. Then a message is deleted that many

@@ -10,7 +10,7 @@ import { runnableProgram } from '../domain/voice/parse-voice-xml';
 import type { VoiceProgram } from '../domain/voice/program';
 import type { HandOver, Receipt } from '../providers/provider';
 import type { Begun, CallDesk, CallFacts, CallingAccount } from '../providers/vendor/call-desk';
-import type { MessagingTables } from './shared/tables';
+import type { MessagingTables } from './model/tables';
 
 /** Calls at vendors, from before they are asked for until some minutes after their end. Any process may be asked next. */
 export interface VendorCalls extends CallDesk {

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import type { RequestObserver } from '../http/request/observer';
-import type { DeliveryObserver } from '../messaging/shared/observer';
+import type { DeliveryObserver } from '../messaging/model/observer';
 
 /**
  * Metrics of this process for Prometheus (docs/operating.md lists them). Events are counted where they happen,

@@ -3,7 +3,7 @@ import type { WorkflowClientInterceptor } from '@temporalio/client';
 import type { InjectedSinks, WorkerInterceptors } from '@temporalio/worker';
 import { LIMITS } from '../domain/limits';
 import type { RequestTraces } from '../http/request/traced-requests';
-import type { MessageTraces, TracedMessage } from '../messaging/shared/observer';
+import type { MessageTraces, TracedMessage } from '../messaging/model/observer';
 
 /** Traces of this process, sent to a collector. There is none unless the operator names one (opentelemetry.ts). */
 export interface Tracing {

@@ -1,10 +1,10 @@
 /** Proves that a page keeps the workspace’s contact caps: who is sent to, who waits, and what is given back. */
 
 import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { applyEvents, readCursor } from '../../src/campaigns/outcomes/outcomes';
 import { forgetContactUses, reserveContact, reserveContacts } from '../../src/campaigns/policy/contact-caps';
 import { createPolicies } from '../../src/campaigns/policy/policy';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import type { MessageEvent } from '../../src/domain/message';
 import { type ContactCap, NO_POLICY } from '../../src/domain/policy';
 import type { Gateway } from '../../src/gateway/gateway';

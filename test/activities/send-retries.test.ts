@@ -1,7 +1,7 @@
 /** Proves when a send is tried again, under which uid, and when a recipient has used all attempts. */
 
 import type { Kysely } from 'kysely';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import type { Gateway } from '../../src/gateway/gateway';
 import { plantAudience } from '../support/audience';
 import { reply } from '../support/reply';

@@ -1,7 +1,7 @@
 /** Proves that sending a page gives each recipient one certain result, whatever the service answers. */
 
 import type { Kysely } from 'kysely';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { createStops } from '../../src/campaigns/stops/stops';
 import type { Gateway } from '../../src/gateway/gateway';
 import { createLog } from '../../src/log';

@@ -2,7 +2,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import type { Kysely } from 'kysely';
 import { createActivities } from '../../activities';
 import type { SendingLook } from '../../activities/run-checks';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import type { Gateway } from '../../src/gateway/gateway';
 import { createLog } from '../../src/log';
 import { StagedRun } from '../support/staged-run';

@@ -1,8 +1,8 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Kysely, sql } from 'kysely';
 import { createActivities } from '../../activities';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { offerChunk, takePage } from '../../src/campaigns/runs/ledger';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { createLog } from '../../src/log';
 import { plantAudience } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';

@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import { createOverview } from '../../src/app/overview';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import type { Account } from '../../src/domain/account';
 import { LIMITS } from '../../src/domain/limits';
 import { newId } from '../../src/storage/new-id';

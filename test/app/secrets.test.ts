@@ -8,7 +8,7 @@ import { readConfig } from '../../src/config';
 import { LIMITS } from '../../src/domain/limits';
 import { createLog } from '../../src/log';
 import { createSealing } from '../../src/messaging/access/sealing';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { openSecrets } from '../../src/messaging/webhooks/sealed-secrets';
 import type { StartupError } from '../../src/startup-error';
 import { ROOT } from '../support/root';

@@ -10,7 +10,7 @@ import { readConfig } from '../../src/config';
 import type { Credentials } from '../../src/credentials/credentials';
 import { createLog } from '../../src/log';
 import { createIdentity } from '../../src/messaging/access/identity';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { newWorkspace } from '../http/service';
 import { HostedService } from '../support/hosted-service';
 import { describeWithDatabase } from '../support/storage';

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { suppression, suppressionEntry } from '../../src/app/suppression-rule';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { audienceOf } from '../../src/campaigns/audience/audience-sql';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import type { Storage } from '../../src/storage/storage';
 import { plantRun } from '../support/audience';
 import { withStorage } from './bench-database';

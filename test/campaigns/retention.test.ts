@@ -2,13 +2,13 @@
 
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../src/campaigns/actions/campaign-actions';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { describeCampaign } from '../../src/campaigns/reports/campaign-detail';
 import { readOutcomes } from '../../src/campaigns/reports/recipient-outcomes';
 import { keepCampaignRetention } from '../../src/campaigns/retention';
 import { offerChunk, recordChunk, takePage } from '../../src/campaigns/runs/ledger';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
 import { moveRun } from '../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { createLog } from '../../src/log';
 import { plantAudience } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';

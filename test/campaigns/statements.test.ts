@@ -47,13 +47,13 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
       'actions/campaign-actions.ts': ['startDraft', 'unarchive', 'withdraw'],
       'approval/approval-rule.ts': ['contactsOf', 'countContacts'],
       'approval/digest.ts': ['readAudience'],
-      'shared/campaign-record.ts': ['selectRun'],
+      'model/campaign-record.ts': ['selectRun'],
       'actions/own-audience.ts': ['copyOwnAudience', 'dropOwnAudience'],
       'contacts/contact-lists.ts': ['readList', 'deleteList'],
       'contacts/list-members.ts': ['removeMember'],
       'contacts/erase-contact.ts': ['eraseContact', 'addressesOf', 'forgetElsewhere'],
       'policy/follow-policy.ts': ['markTold'],
-      'outcomes/abort-run.ts': ['moveBaseline'],
+      'outcomes/abort-watch.ts': ['moveBaseline'],
       'runs/fail-run.ts': ['failRun'],
       'runs/run-rows.ts': [
         'insertRun',
@@ -112,7 +112,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
   },
 };
 
-const TABLES = [...readFileSync(join(ROOM, 'shared/tables.ts'), 'utf8').matchAll(/^ {2}(\w+): \{/gm)].map(
+const TABLES = [...readFileSync(join(ROOM, 'model/tables.ts'), 'utf8').matchAll(/^ {2}(\w+): \{/gm)].map(
   ([, table]) => table as string,
 );
 const NAMES_TABLE = new RegExp(

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
-import { createContactRoom, requireRoom } from '../../src/campaigns/shared/workspace-room';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
+import { createContactRoom, requireRoom } from '../../src/campaigns/model/workspace-room';
 import { LIMITS } from '../../src/domain/limits';
 import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Kysely } from 'kysely';
 import { writeCredentials } from '../../src/credentials/credentials';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { basic, startService, type TestService } from '../http/service';
 import { runFanfare } from '../support/fanfare-command';
 import { describeWithDatabase } from '../support/storage';

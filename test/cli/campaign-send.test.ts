@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Kysely } from 'kysely';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { writeCredentials } from '../../src/credentials/credentials';
 import { bearerFor, newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { type CallOptions, type HttpAnswer, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';

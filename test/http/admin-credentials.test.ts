@@ -2,7 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import { SCOPES_DEFAULT } from '../../src/domain/access';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { type AdminRig, startAdministration } from './admin-rig';
 import type { TestService } from './service';

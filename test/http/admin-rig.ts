@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import {
   basic,
   type CallOptions,

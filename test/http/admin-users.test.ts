@@ -1,7 +1,7 @@
 /** Proves how users are created, changed and disabled, and who may do it. */
 
 import type { Kysely } from 'kysely';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { type AdminRig, startAdministration } from './admin-rig';
 import { newWorkspace, type TestService } from './service';

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { newId } from '../../src/storage/new-id';
 import type { TestDatabase } from '../support/storage';
 import { bearerFor, type HttpAnswer, newWorkspace } from './service';

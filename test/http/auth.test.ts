@@ -3,7 +3,7 @@ import type { Access } from '../../src/http/request/access';
 import { type AuthKind, callerOf } from '../../src/http/request/caller';
 import type { App } from '../../src/http/request/routing';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 

@@ -2,8 +2,8 @@
 
 import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
-import type { RunLauncher, TemplateLookup } from '../../src/campaigns/shared/ports';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { RunLauncher, TemplateLookup } from '../../src/campaigns/model/ports';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { campaignRoutes } from '../../src/http/campaigns';
 import { createLog } from '../../src/log';
 import { describeWithDatabase } from '../support/storage';

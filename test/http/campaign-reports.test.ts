@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely';
 import { request } from 'undici';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { type Campaigns, createCampaigns } from '../../src/campaigns/campaigns';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { campaignControlRoutes } from '../../src/http/campaign-control';
 import { campaignRecipientRoutes } from '../../src/http/campaign-recipients';
 import { campaignReportRoutes } from '../../src/http/campaign-reports';

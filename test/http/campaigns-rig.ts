@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
-import type { RunLauncher, TemplateLookup } from '../../src/campaigns/shared/ports';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { RunLauncher, TemplateLookup } from '../../src/campaigns/model/ports';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { campaignControlRoutes } from '../../src/http/campaign-control';
 import { campaignRecipientRoutes } from '../../src/http/campaign-recipients';
 import { campaignRunRoutes } from '../../src/http/campaign-runs';

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { Kysely } from 'kysely';
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { SCOPES } from '../../src/domain/access';
 import { contactListRoutes } from '../../src/http/contact-lists';
 import type { App } from '../../src/http/request/routing';

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Kysely } from 'kysely';
 import { request } from 'undici';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { type Answer, startServer, type TestServer } from './campaigns-server';

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { suppressErased } from '../../src/app/erasures';
 import { createContactTimeline } from '../../src/campaigns/contacts/contact-timeline';
 import { createContacts } from '../../src/campaigns/contacts/contacts-api';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { LIMITS } from '../../src/domain/limits';
 import { contactRoutes } from '../../src/http/contacts';
 import { describeWithDatabase } from '../support/storage';

@@ -1,7 +1,7 @@
 /** Proves how email templates are accepted, rendered and refused. */
 
 import fc from 'fast-check';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 

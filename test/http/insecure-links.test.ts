@@ -1,7 +1,7 @@
 /** Proves that marketing mail does not start where the links in it would not be https. */
 
 import { createCampaigns } from '../../src/campaigns/campaigns';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { readConfig } from '../../src/config';
 import { campaignControlRoutes } from '../../src/http/campaign-control';
 import { campaignRoutes } from '../../src/http/campaigns';

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { newId } from '../../src/storage/new-id';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, type HttpAnswer, newWorkspace } from './service';

@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { oidcRoutes } from '../../src/http/oidc';
 import { createLog } from '../../src/log';
 import { createSealing } from '../../src/messaging/access/sealing';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { createOidcProvider } from '../../src/oidc/oidc-provider';
 import { type OidcIssuer, startOidcIssuer } from '../support/oidc-issuer';
 import { describeWithDatabase } from '../support/storage';

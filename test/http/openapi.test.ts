@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { documentedPath } from '../../src/http/openapi/document';
 import { EXAMPLE } from '../../src/http/openapi/examples';
 import type { OpenApiDocument } from '../../src/http/openapi/types';

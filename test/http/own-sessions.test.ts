@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { LIMITS } from '../../src/domain/limits';
 import { totpCode } from '../../src/messaging/access/one-time-codes';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { type HttpAnswer, startService, type TestService } from './service';
 

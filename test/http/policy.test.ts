@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { reserveContact } from '../../src/campaigns/policy/contact-caps';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { plantAudience } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';

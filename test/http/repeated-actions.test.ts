@@ -2,10 +2,10 @@
 
 import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
-import type { RunLauncher } from '../../src/campaigns/shared/ports';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { RunLauncher } from '../../src/campaigns/model/ports';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { createLog } from '../../src/log';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { plantAudience } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';

@@ -1,7 +1,7 @@
 /** Proves how messages are accepted, alone and in bulk, and followed. */
 
 import { sql } from 'kysely';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { createStops } from '../../src/campaigns/stops/stops';
 import { eventRoutes } from '../../src/http/events';
 import { holdRoutes } from '../../src/http/holds';

@@ -1,8 +1,8 @@
 /** Proves the limits of single senders over the API. */
 
 import { senderLimitRoutes } from '../../src/http/sender-limits';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { createSenderLimitList } from '../../src/messaging/senders/sender-limit-list';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 

@@ -21,7 +21,7 @@ import { createLog, type Log } from '../../src/log';
 import { createIdentity, type Identity } from '../../src/messaging/access/identity';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
 import { createIdempotency, type Idempotency } from '../../src/messaging/idempotency';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../src/messaging/templates/templates';
 

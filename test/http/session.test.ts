@@ -2,7 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import { createAttemptLimit, loginSubjects } from '../../src/messaging/access/attempt-limit';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { type HttpAnswer, newWorkspace, startService, type TestService } from './service';
 

@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { suppressionRoutes } from '../../src/http/suppression';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { createSuppressionList } from '../../src/messaging/suppression/suppression';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';

@@ -1,8 +1,8 @@
 /** Proves template previews and test messages. */
 
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
-import { createContactParams } from '../../src/campaigns/contacts/contact-params';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import { createContactParams } from '../../src/campaigns/contacts/fill-params';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { createStops, type Stops } from '../../src/campaigns/stops/stops';
 import { contactListRoutes } from '../../src/http/contact-lists';
 import { templateTrialRoutes } from '../../src/http/template-trials';

@@ -1,7 +1,7 @@
 /** Proves how templates are created, replaced, listed and archived. */
 
 import type { Kysely } from 'kysely';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, type HttpAnswer, newWorkspace, startService, type TestService } from './service';
 

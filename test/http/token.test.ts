@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely';
 import { createLog } from '../../src/log';
 import { keepExpiring } from '../../src/messaging/expiry';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { basic, newWorkspace, startService, type TestService } from './service';
 

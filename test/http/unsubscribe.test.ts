@@ -1,7 +1,7 @@
 /** Proves the unsubscribe link in a mail, for people and for mail services. */
 
 import { FormData, request } from 'undici';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { startWholeApi, UNSUBSCRIBE_TOKENS, type WholeApi } from './whole-api';
 

@@ -2,7 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { ROLES, type Role } from '../../src/domain/access';
 import { maskAddresses, maskedValue } from '../../src/http/request/viewers';
 import { describeWithDatabase } from '../support/storage';

@@ -1,7 +1,7 @@
 /** Proves how voice templates are accepted, compiled and warned about. */
 
 import type { Kysely } from 'kysely';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 

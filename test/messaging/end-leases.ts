@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 
 /**
  * Every lane is free, as after the end of its process. The owner changes as well: a process of the test that lives on

@@ -2,7 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import { createIdempotency } from '../../src/messaging/idempotency';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 
 describeWithDatabase('claims of an Idempotency-Key', (database) => {

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { recipientsByPhase, runPhases } from '../../src/campaigns/runs/run-phases';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import { SCOPES } from '../../src/domain/access';
 import { metricsRoutes } from '../../src/http/metrics';
 import { workspaceSizes } from '../../src/messaging/events/message-minutes';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
 import { listenForMetrics } from '../../src/metrics/listener';
 import { createMetrics, type Metrics } from '../../src/metrics/metrics';
 import type { Storage } from '../../src/storage/storage';

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { isUnavailable } from '../../src/messaging/shared/database-error';
+import { isUnavailable } from '../../src/messaging/model/database-error';
 import { openStorage, type Storage } from '../../src/storage/storage';
 import { type Line, openLine } from '../support/line';
 import { describeWithDatabase } from '../support/storage';

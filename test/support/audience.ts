@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import type { Channel } from '../../src/domain/channel';
 import { campaignRunWorkflowId } from '../../src/domain/ids';
 import { newId } from '../../src/storage/new-id';

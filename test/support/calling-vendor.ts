@@ -3,7 +3,7 @@ import { callDocumentRoutes } from '../../src/http/call-documents';
 import { inboundVendorRoutes } from '../../src/http/inbound-vendors';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
-import type { MessagingTables } from '../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { createVendorCalls, type VendorCalls } from '../../src/messaging/vendor-calls';
 import type { Provider, Receipt } from '../../src/providers/provider';
 import type { VendorAccount, VendorOptions } from '../../src/providers/vendor/vendor';

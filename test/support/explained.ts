@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect, type PostgresDialectConfig } from 'kysely';
 import { escapeLiteral } from 'pg';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { openPostgresPool } from '../../src/storage/postgres';
 import { textOf } from '../../src/storage/text-values';
 

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { readOutcomes } from '../../src/campaigns/reports/recipient-outcomes';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import type { RecipientState } from '../../src/domain/recipient';
 
 /** What the rows of a run's recipients say, by their number; one channel. */

@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { stepRelease } from '../../src/campaigns/release/step-release';
 import { offerChunk, recordChunk, takePage } from '../../src/campaigns/runs/ledger';
 import { loadRun, moveRun } from '../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../src/campaigns/shared/tables';
 import type { Channel } from '../../src/domain/channel';
 import type { RecipientState } from '../../src/domain/recipient';
 import type { ReleaseOptions } from '../../src/domain/release';

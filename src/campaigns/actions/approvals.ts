@@ -2,18 +2,18 @@ import type { Kysely } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { takeDigest } from '../approval/digest';
 import type { createDryRuns, DryRun } from '../audience/dry-run';
-import { readPolicy } from '../policy/policy';
-import { inUtc } from '../reports/campaign-detail';
-import { readSettings } from '../runs/runs';
 import {
   type CampaignOptions,
   type CampaignRecord,
   type CampaignSummary,
   readCampaign,
   summaryOf,
-} from '../shared/campaign-record';
-import type { SenderRule, TemplateFound, TemplateLookup } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
+} from '../model/campaign-record';
+import type { SenderRule, TemplateFound, TemplateLookup } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
+import { readPolicy } from '../policy/policy';
+import { inUtc } from '../reports/campaign-detail';
+import { readSettings } from '../runs/runs';
 import { type ApproveCall, approveCampaign, refuseOwn } from './approve';
 import { checkReferences, requireSecureLinks } from './campaign-checks';
 import type { createCarryOut } from './carry-out';

@@ -4,11 +4,11 @@ import { isLive } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { contactsOf } from '../approval/approval-rule';
 import { forgetDigests, requireSame } from '../approval/digest';
+import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
+import { databaseNow } from '../model/database-now';
+import type { CallNote } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { addressOf, type RunAddress } from '../runs/run-rows';
-import { type CampaignRecord, lockCampaign } from '../shared/campaign-record';
-import { databaseNow } from '../shared/database-now';
-import type { CallNote } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
 import { type Consequence, illegal, startDraft, toldAgain } from './campaign-actions';
 
 type Tx = Transaction<CampaignTables>;

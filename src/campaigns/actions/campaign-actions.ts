@@ -4,6 +4,9 @@ import { DomainError } from '../../domain/errors';
 import { nextIn, recurrenceOf } from '../../domain/recurrence';
 import { type HourOptions, runStart } from '../../domain/time-zones/recipient-hours';
 import { requireApproval } from '../approval/approval-rule';
+import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
+import type { CallNote } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { frozenShards } from '../runs/run-end';
 import {
   addressOf,
@@ -15,9 +18,6 @@ import {
   withdrawRun,
 } from '../runs/run-rows';
 import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from '../schedules/recurring';
-import { type CampaignRecord, lockCampaign } from '../shared/campaign-record';
-import type { CallNote } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
 import { requireAudience, requireLists } from './campaign-checks';
 
 /** What the workflows must be told once the change is committed. */

@@ -5,10 +5,10 @@ import { isAllowedSender, type WorkspacePolicy } from '../../domain/policy';
 import type { Finding as Warning } from '../../domain/validation-issue';
 import { contactOfMember } from '../contacts/contact-by-id';
 import { paramValue, requiredNames } from '../contacts/fill-params';
+import { audienceLists, type CampaignContent } from '../model/campaign-record';
+import type { SenderRule, TemplateFound, TemplateLookup } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { readSettings } from '../runs/runs';
-import { audienceLists, type CampaignContent } from '../shared/campaign-record';
-import type { SenderRule, TemplateFound, TemplateLookup } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
 
 /** Who may be the sender: by the workspace's policy, and because no other workspace has them. */
 export interface SenderRules {

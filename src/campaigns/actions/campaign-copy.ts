@@ -7,9 +7,9 @@ import {
   columnsOf,
   findCampaign,
   readCampaign,
-} from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
-import { requireRoom } from '../shared/workspace-room';
+} from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
+import { requireRoom } from '../model/workspace-room';
 import { copyOwnAudience } from './own-audience';
 import { ownColumns } from './save-campaign';
 

@@ -2,9 +2,9 @@ import { type Kysely, sql } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { moveRecipients, moving } from '../ledger/move-recipients';
+import { retryTransaction } from '../model/retry-transaction';
+import type { CampaignTables } from '../model/tables';
 import { listRecipients, type RecipientPosition, type RecipientView } from '../reports/recipients';
-import { retryTransaction } from '../shared/retry-transaction';
-import type { CampaignTables } from '../shared/tables';
 
 /**
  * Takes back what a canceled run has not sent. Recipients that no page has taken need no row, because the run's

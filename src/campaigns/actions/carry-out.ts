@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
+import { readCampaign } from '../model/campaign-record';
+import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import type { RunAddress } from '../runs/run-rows';
 import { keepSchedule } from '../schedules/schedule-reconciler';
-import { readCampaign } from '../shared/campaign-record';
-import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
 import type { Consequence } from './campaign-actions';
 
 export interface CarryOutDeps {

@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
+import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 import type { RunAddress } from '../runs/run-rows';
-import { type CampaignRecord, lockCampaign } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
 import { illegal } from './campaign-actions';
 import { changeDelivery, type DeliveryChange } from './delivery-change';
 

@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Transaction } from 'kysely';
 import { DELIVERY_CHANGING } from '../../domain/campaign';
 import { standingExcess } from '../approval/approval-rule';
+import type { CampaignOptions, CampaignRecord } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 import { pauseItself } from '../runs/own-pause';
 import { setPace } from '../runs/rate-limit';
 import { addressOf, type LiveRow, liveRunsOf, type RunAddress } from '../runs/run-rows';
 import { hasSchedule } from '../schedules/recurring';
-import type { CampaignOptions, CampaignRecord } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
 import { takeBack } from './approve';
 import { endingOf, illegal } from './campaign-actions';
 

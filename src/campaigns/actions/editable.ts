@@ -1,9 +1,9 @@
 import type { Transaction } from 'kysely';
 import { DomainError } from '../../domain/errors';
+import type { CampaignRecord } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 import { liveRunsOf } from '../runs/run-rows';
 import { hasSchedule } from '../schedules/recurring';
-import type { CampaignRecord } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
 
 /**
  * Fails with `campaign_started` when the campaign's content and audience can no longer change. While an

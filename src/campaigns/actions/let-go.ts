@@ -2,11 +2,11 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { isLive } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { requireApproval } from '../approval/approval-rule';
+import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
+import type { CallNote } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { lockRelease } from '../release/release-rows';
 import { loadRun } from '../runs/runs';
-import { type CampaignRecord, lockCampaign } from '../shared/campaign-record';
-import type { CallNote } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
 import { illegal, requireApprovedDraft } from './campaign-actions';
 
 /**

@@ -9,8 +9,8 @@ import {
 } from '../contacts/contact-import';
 import type { ContactRow } from '../contacts/contact-row';
 import { type ListKey, lockContacts, roundsOf, type UpsertCounts, upsertRound } from '../contacts/contacts';
-import { lockCampaign } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
+import { lockCampaign } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 import { requireEditable } from './editable';
 
 /**

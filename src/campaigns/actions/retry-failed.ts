@@ -6,12 +6,12 @@ import { LIMITS } from '../../domain/limits';
 import type { RETRIABLE } from '../../domain/recipient';
 import { requireApproval } from '../approval/approval-rule';
 import { moveRecipients } from '../ledger/move-recipients';
+import { type CampaignRecord, lockCampaign, readCampaign } from '../model/campaign-record';
+import type { CallNote } from '../model/ports';
+import { retryTransaction } from '../model/retry-transaction';
+import type { CampaignTables } from '../model/tables';
 import { reopenRun } from '../runs/run-rows';
 import { hasSchedule } from '../schedules/recurring';
-import { type CampaignRecord, lockCampaign, readCampaign } from '../shared/campaign-record';
-import type { CallNote } from '../shared/ports';
-import { retryTransaction } from '../shared/retry-transaction';
-import type { CampaignTables } from '../shared/tables';
 import { endingOf, illegal, unarchive } from './campaign-actions';
 
 export type RetriedState = (typeof RETRIABLE)[number];

@@ -3,10 +3,10 @@ import { allowedContacts, approvalRuleOf } from '../../domain/approval';
 import { DomainError } from '../../domain/errors';
 import type { WorkspacePolicy } from '../../domain/policy';
 import type { Finding } from '../../domain/validation-issue';
+import { audienceLists, type CampaignContent, type CampaignRecord } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 import { readPolicy } from '../policy/policy';
 import { liveRunsOf } from '../runs/run-rows';
-import { audienceLists, type CampaignContent, type CampaignRecord } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
 
 /**
  * Whether a campaign has more contacts than it may be sent to (docs/approval.md). Contacts are the members of all its lists and

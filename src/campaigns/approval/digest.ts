@@ -3,8 +3,8 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { isSameAudience } from '../../domain/approval';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
-import { audienceLists, type CampaignContent, type CampaignRecord } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
+import { audienceLists, type CampaignContent, type CampaignRecord } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 
 /**
  * What an approval is of: all that a campaign sends and how, with pinned versions, and whom to. The same campaign with the

@@ -2,9 +2,9 @@ import { sql, type Transaction } from 'kysely';
 import { type Approval, allowedContacts, approvalRuleOf } from '../../domain/approval';
 import type { Channel } from '../../domain/channel';
 import type { WorkspacePolicy } from '../../domain/policy';
+import type { CampaignTables } from '../model/tables';
 import { policyInForce } from '../policy/policy';
 import { pauseItself } from '../runs/own-pause';
-import type { CampaignTables } from '../shared/tables';
 
 /**
  * Pauses a run whose audience has more contacts than its campaign may be sent to, in the transaction that freezes them:

@@ -4,8 +4,8 @@ import { REACHED } from '../../domain/recipient';
 import type { HourOptions } from '../../domain/time-zones/recipient-hours';
 import { contactOfMember } from '../contacts/contact-by-id';
 import { filledParams, requiredNames } from '../contacts/fill-params';
+import type { SuppressionEntry, SuppressionRule } from '../model/ports';
 import type { ChannelSettings, RunOptions } from '../runs/runs';
-import type { SuppressionEntry, SuppressionRule } from '../shared/ports';
 import type { PlacePlan } from './audience-time-zones';
 
 /** A campaign's audience on one channel; runs freeze it and dry runs survey it by the same expressions. */

@@ -5,8 +5,8 @@ import { type Skipped, type SkipReason, skippedOf } from '../../domain/recipient
 import { measureSms } from '../../domain/sms-encoding';
 import { compileText } from '../../domain/template';
 import { type ParamValue, requiredNames } from '../contacts/fill-params';
+import type { CampaignTables } from '../model/tables';
 import { isOverCap } from '../policy/contact-caps';
-import type { CampaignTables } from '../shared/tables';
 import { type Audience, rankedContacts } from './audience-sql';
 import { planPlaces, UNKNOWN_PLACE } from './audience-time-zones';
 

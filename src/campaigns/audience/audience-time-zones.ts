@@ -10,7 +10,7 @@ import {
 } from '../../domain/time-zones/recipient-hours';
 import { isIanaZone } from '../../domain/time-zones/wall-time';
 import { contactById } from '../contacts/contact-by-id';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /**
  * The time zones of an audience's contacts, and when they are due there (domain/time-zones/recipient-hours.ts).

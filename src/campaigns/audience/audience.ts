@@ -3,7 +3,7 @@ import { LIMITS } from '../../domain/limits';
 import { SKIP_REASONS, type Skipped } from '../../domain/recipient';
 import { asksForPlaces } from '../../domain/time-zones/recipient-hours';
 import { holdUnapproved } from '../approval/hold-unapproved';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import type { Audience } from './audience-sql';
 import { type FrozenPiece, freezePiece } from './freeze-piece';
 import {

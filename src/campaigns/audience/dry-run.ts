@@ -6,10 +6,10 @@ import { capsOf, optOutTextOf, type WorkspacePolicy } from '../../domain/policy'
 import type { Skipped } from '../../domain/recipient';
 import { waitsSeconds } from '../../domain/release';
 import type { Finding } from '../../domain/validation-issue';
+import { audienceLists, type CampaignContent } from '../model/campaign-record';
+import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { type ChannelSettings, readSettings } from '../runs/runs';
-import { audienceLists, type CampaignContent } from '../shared/campaign-record';
-import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
 import { audienceOf } from './audience-sql';
 import { type AudienceSurvey, surveyAudience } from './audience-survey';
 import { otherDocumentWarnings, surveyWarnings } from './campaign-warnings';

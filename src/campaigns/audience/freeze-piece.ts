@@ -1,13 +1,13 @@
-import { sql, type Transaction } from 'kysely';
+import { type RawBuilder, sql, type Transaction } from 'kysely';
 import { EARLIER_CHANNEL } from '../../domain/fallback';
 import type { SkipReason } from '../../domain/recipient';
 import { LATER_STAGE } from '../../domain/release';
+import { requiredNames } from '../contacts/fill-params';
 import { addEntered } from '../ledger/timeline';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import type { AudienceInput } from './audience';
-import { type AudiencePiece, pieceMembers, rankedContacts } from './audience-sql';
+import { type Audience, type AudiencePiece, pieceMembers, rankedContacts } from './audience-sql';
 import { dueSeconds, placesOfRun, UNKNOWN_PLACE } from './audience-time-zones';
-import { skipEvidence } from './skip-evidence';
 
 export interface FrozenPiece {
   /** The last contact that was judged; null when none was left. */
@@ -87,3 +87,18 @@ function firstState({ channel, turn, isStaged }: AudienceInput) {
 }
 
 const NOTHING = { columns: sql``, values: sql`` };
+
+/**
+ * SQL over a row of `ranked` whose contact is left out: the evidence to store. Other reasons need none. They
+ * are in the row itself, or in the ledger, which keeps the recipient with the same address and those of
+ * excluded campaigns.
+ */
+function skipEvidence({ placeholders, suppressionOf }: Audience): RawBuilder<unknown> {
+  const entry = suppressionOf ? suppressionOf(sql`ranked.address`) : sql`null::jsonb`;
+  return sql`case ranked.reason
+    when 'suppressed' then (select jsonb_build_object('suppression', found) from (select ${entry} as found) one
+      where found is not null)
+    when 'missing_params' then (select jsonb_build_object('missing', jsonb_agg(name order by name))
+      from unnest(${requiredNames(placeholders)}::text[]) as name where not ranked.params ? name)
+  end`;
+}

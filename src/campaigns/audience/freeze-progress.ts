@@ -6,7 +6,7 @@ import { LATER_STAGE } from '../../domain/release';
 import { countContacts } from '../approval/approval-rule';
 import { holdUnapproved } from '../approval/hold-unapproved';
 import { slotOf } from '../ledger/code-counts';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import type { AudienceInput } from './audience';
 import { excludedContacts } from './audience-sql';
 

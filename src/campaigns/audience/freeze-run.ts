@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import type { SuppressionEntry, SuppressionRule } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { type ShardRef, standingShards } from '../runs/run-end';
 import { moveRun, type RunPlan, readControl } from '../runs/runs';
-import type { SuppressionEntry, SuppressionRule } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
 import { type FreezeOptions, freezeShard } from './audience';
 import { audienceOf } from './audience-sql';
 

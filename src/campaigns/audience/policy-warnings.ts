@@ -2,7 +2,7 @@ import { CHANNELS, type Channel } from '../../domain/channel';
 import type { FieldCode } from '../../domain/field-codes';
 import { optOutTextOf, type WorkspacePolicy } from '../../domain/policy';
 import type { Finding } from '../../domain/validation-issue';
-import type { CampaignContent } from '../shared/campaign-record';
+import type { CampaignContent } from '../model/campaign-record';
 import type { AudienceSurvey } from './audience-survey';
 import type { ForecastHours } from './forecast-hours';
 

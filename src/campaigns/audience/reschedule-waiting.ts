@@ -4,9 +4,9 @@ import { LIMITS } from '../../domain/limits';
 import { FREQUENCY_CAP, OUT_OF_HOURS } from '../../domain/policy';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { amendRecipients } from '../ledger/move-recipients';
+import type { CampaignTables } from '../model/tables';
 import { unfinishedFreeze } from '../runs/run-end';
 import { loadRun, type RunPlan } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 import { dueSeconds, UNKNOWN_PLACE } from './audience-time-zones';
 
 /**

@@ -11,8 +11,8 @@ import { parseMessageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
 import { CALL_ENDS, type CallEnd, type MessageEvent } from '../../domain/message';
 import { moveRecipients, type Scope } from '../ledger/move-recipients';
+import type { CampaignTables } from '../model/tables';
 import { machinePolicyOf } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 import type { CallKey } from './calls';
 
 /** An ended call, for the workflow that waits for it. */

@@ -10,9 +10,9 @@ import type { CallTimes } from '../../domain/call-silence';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
+import type { CallReviver } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { loadRun, type RunOptions } from '../runs/runs';
-import type { CallReviver } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
 import { readCallEnding } from './calls';
 
 const INTERVAL_MS = 60_000;

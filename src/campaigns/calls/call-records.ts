@@ -3,9 +3,9 @@ import { type CallEnding, type CallOutcome, callResult } from '../../domain/call
 import { messageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
 import type { MachineBehaviour } from '../../domain/voice/answer-detection/machine-behaviour';
+import { findRun } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 import { machinePolicyOf } from '../runs/runs';
-import { findRun } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
 
 /** One call as the API shows it. `outcome` is null until the call ends. */
 export interface CallRecord {

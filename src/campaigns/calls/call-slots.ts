@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /**
  * A campaign's limit of concurrent calls, `delivery.maxConcurrentCalls`. Each call that is written ahead holds

@@ -6,9 +6,9 @@ import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { amendRecipients, moveRecipients } from '../ledger/move-recipients';
-import { retryTransaction } from '../shared/retry-transaction';
+import { retryTransaction } from '../model/retry-transaction';
+import type { CampaignTables } from '../model/tables';
 import { readControl } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 import { settleUnknown } from './call-events';
 import { lockSlot } from './call-slots';
 

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { DomainError, type FieldError } from '../../domain/errors';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { CONTACT_FIELDS, type ContactRow, judgeContact } from './contact-row';
 import { CONTACT_COLUMNS, type ContactRecord, type ContactView, viewOfContact } from './contact-view';
 import { lockContacts } from './contacts';

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { type ContactKey, readContact } from './change-contact';
 import type { ContactTimeline, TimelineEntry, TimelinePosition } from './contact-timeline';
 import type { ContactView } from './contact-view';

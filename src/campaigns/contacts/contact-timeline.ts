@@ -6,8 +6,8 @@ import { LIMITS } from '../../domain/limits';
 import type { RecipientState, SkipReason } from '../../domain/recipient';
 import { addressKey } from '../../domain/suppression';
 import { attemptsMade, derivedState } from '../ledger/derived-state';
-import type { ContactMessage, ContactNews } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
+import type { ContactMessage, ContactNews } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 
 /**
  * Why one contact was, or was not, written to or called: all known entries, newest first. The ledger gives the

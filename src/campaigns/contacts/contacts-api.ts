@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { type ContactChange, type ContactKey, changeContact, readContact } from './change-contact';
 import { exportContact } from './contact-export';
 import type { ContactTimeline } from './contact-timeline';

@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { newId } from '../../storage/new-id';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import type { ContactRow } from './contact-row';
 
 export interface ListKey {

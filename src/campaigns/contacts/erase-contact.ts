@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Erased } from '../../domain/erasure';
 import { newId } from '../../storage/new-id';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { type ContactKey, readContact } from './change-contact';
 import type { ContactView } from './contact-view';
 import { lockContacts } from './contacts';

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import { addressKey } from '../../domain/suppression';
 import { eraseMailboxes, eraseRecipients } from '../ledger/erase-recipients';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import type { Erasure } from './erase-contact';
 
 /** Erasures that are not done, oldest first. */

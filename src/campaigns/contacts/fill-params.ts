@@ -1,5 +1,6 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { ANY_PLACEHOLDER, isIfThere, nameOf } from '../../domain/template';
+import type { CampaignTables } from '../model/tables';
 
 /**
  * Where a placeholder's value comes from, strongest first: the contact's own param of that name, the contact's
@@ -59,4 +60,25 @@ export function filledParams(
     objects.push(sql`jsonb_strip_nulls(jsonb_build_object(${sql.join(pairs)}))`);
   }
   return sql`(${sql.join(objects, sql` || `)})`;
+}
+
+export interface ContactParams {
+  /** The values that a campaign with these params would send to this contact; `undefined` without such a contact. */
+  of(
+    contact: { workspaceId: string; contactId: string },
+    placeholders: readonly string[],
+    campaignParams: Record<string, ParamValue>,
+  ): Promise<Record<string, ParamValue> | undefined>;
+}
+
+/** Reads one contact's values for a template's placeholders, before anything is sent. */
+export function createContactParams({ db }: { db: Kysely<CampaignTables> }): ContactParams {
+  return {
+    async of({ workspaceId, contactId }, placeholders, campaignParams) {
+      const { rows } = await sql<{ params: Record<string, ParamValue> }>`
+        select ${filledParams(placeholders, campaignParams)} as params from contacts c
+        where c.id = ${contactId} and c.workspace_id = ${workspaceId}`.execute(db);
+      return rows[0]?.params;
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { CONTACT_COLUMNS, type ContactRecord, type ContactView, viewOfContact } from './contact-view';
 
 export interface ContactPage {

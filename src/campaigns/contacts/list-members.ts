@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { DomainError } from '../../domain/errors';
-import { likePattern } from '../shared/like-pattern';
-import type { CampaignTables } from '../shared/tables';
+import { likePattern } from '../model/like-pattern';
+import type { CampaignTables } from '../model/tables';
 import { type ContactView, viewOfContact } from './contact-view';
 import { type ListKey, lockContacts, requireList } from './contacts';
 

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import { addressKey } from '../../domain/suppression';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import type { RecipientRef } from './recipient-facts';
 
 /** Who is asked about: by the contact's id, or by an address that it has, or had when it was judged. */

@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely';
 import type { GateReason } from '../../domain/release';
 import type { Wait } from '../../domain/wait-reasons';
+import type { CampaignTables } from '../model/tables';
 import { readContactStage } from '../release/release-view';
-import type { CampaignTables } from '../shared/tables';
 import { readStop } from '../stops/stops';
 import type { RecipientFacts } from './recipient-facts';
 

@@ -14,8 +14,8 @@ import {
   type WaitFacts,
   type WaitWhy,
 } from '../../domain/wait-reasons';
-import type { ToldStories } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
+import type { ToldStories } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { heldBack } from './held-back';
 import type { RecipientFacts } from './recipient-facts';
 import { attemptsOf } from './retry-rule';

@@ -4,9 +4,9 @@ import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
 import { attemptsMade, derivedState } from '../ledger/derived-state';
+import type { CampaignTables } from '../model/tables';
 import { type ListedRow, type RecipientView, viewOf, withCalls } from '../reports/recipients';
 import { loadRun, type RunPlan } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 
 /** A recipient's place in the ledger. */
 export interface RecipientRef {

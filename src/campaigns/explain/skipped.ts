@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { addressWord, suppressionSentence } from '../../domain/explanation';
 import { REACHED, SKIP_REASONS, type SkipReason } from '../../domain/recipient';
-import type { CampaignTables, SkipEvidence } from '../shared/tables';
+import type { CampaignTables, SkipEvidence } from '../model/tables';
 
 /** A contact that did not become a recipient, and why, in a sentence that can be read out. */
 export interface SkippedContact {

@@ -2,7 +2,7 @@ import type { StepWhat } from '../../domain/explanation';
 import { messageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
 import type { MessageStory } from '../../domain/message-story';
-import type { ToldStories } from '../shared/ports';
+import type { ToldStories } from '../model/ports';
 import { betweenAttempts, ledgerEnd, ledgerRetry } from './ledger-steps';
 import { messageSteps } from './message-steps';
 import type { RecipientFacts } from './recipient-facts';

@@ -10,7 +10,7 @@ import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { hourRules, openHours, startFor, zonesOf } from '../../domain/time-zones/recipient-hours';
 import type { Wait } from '../../domain/wait-reasons';
 import { derivedState } from '../ledger/derived-state';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import type { RecipientFacts } from './recipient-facts';
 
 /**

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Erased } from '../../domain/erasure';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /**
  * Takes the address and the values from a person's recipients; states and counts stay. A recipient who was not sent to yet

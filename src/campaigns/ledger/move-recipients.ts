@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
 import { MOVES, type MoveName, type MoveRule, mayMove } from '../../domain/recipient-moves';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { addToCodes } from './code-counts';
 import { rank } from './rank';
 import { addToTimeline } from './timeline';

@@ -3,8 +3,8 @@ import type { Channel } from '../../domain/channel';
 import { type DeliveryRule, deliveryRule } from '../../domain/delivery-rule';
 import { applyEvent, type RecipientEvent, type RecipientRow } from '../../domain/recipient-transitions';
 import { moveRecipients } from '../ledger/move-recipients';
+import type { CampaignTables } from '../model/tables';
 import type { RunOptions } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 
 /** What the feed says about one message of a run. */
 export interface Outcome extends RecipientEvent {

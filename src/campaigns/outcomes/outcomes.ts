@@ -5,10 +5,10 @@ import type { MessageEvent } from '../../domain/message';
 import { RECIPIENT_RANK, type RecipientState } from '../../domain/recipient';
 import { type EndedCall, endedCalls, storeCallEvents } from '../calls/call-events';
 import { type Move, moveRecipients, moving, ownRuns } from '../ledger/move-recipients';
+import { retryStatement, retryTransaction } from '../model/retry-transaction';
+import type { CampaignTables } from '../model/tables';
 import { countsContacts, releaseUnsent, tellsUnsent } from '../policy/cap-outcomes';
 import { type SendNews, sendNews, storeSendNews } from '../sends/send-outcomes';
-import { retryStatement, retryTransaction } from '../shared/retry-transaction';
-import type { CampaignTables } from '../shared/tables';
 import { followOutcomes, isFollowed, type Outcome, runRules, runsSendingAnew } from './outcomes-followed';
 
 /** The cursor before the first event of a workspace's feed. */

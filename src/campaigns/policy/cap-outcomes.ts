@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { parseMessageUid, parseSendMessageUid } from '../../domain/ids';
 import type { MessageEvent } from '../../domain/message';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { type Place, releaseContacts } from './contact-caps';
 
 /** Codes of messages that the service accepted and no recipient got. */

@@ -3,7 +3,7 @@ import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import { type ContactCap, type ContactUse, capsOf, roomAt } from '../../domain/policy';
 import { addressKey } from '../../domain/suppression';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { readPolicy } from './policy';
 
 /**

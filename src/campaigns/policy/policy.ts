@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { NO_POLICY, type PolicyVersion, type WorkspacePolicy } from '../../domain/policy';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /**
  * The workspace's policy (api.md 7). Quiet hours and caps are kept by the worker that sends for a campaign or a durable

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { stageSizes, stagesOf } from '../../domain/release';
+import type { CampaignTables } from '../model/tables';
 import type { RunPlan } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 import { drawOf, FIRST_PLACE, LAST_PLACE, lockRelease } from './release-rows';
 
 /**

@@ -10,10 +10,10 @@ import {
   type Judged,
   judgeGate,
 } from '../../domain/release';
+import type { CampaignTables } from '../model/tables';
 import { readCounts } from '../runs/ledger-counts';
 import { pauseItself } from '../runs/own-pause';
 import type { RunPlan } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 import { contactsBegun, lockRelease, type ReleaseStanding } from './release-rows';
 
 type Run = Pick<RunPlan, 'runId' | 'workspaceId' | 'options'>;

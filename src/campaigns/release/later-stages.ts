@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /** Whether contacts of the run wait for a stage that has not begun: until then it is not all sent. */
 export async function hasLaterStage(db: Kysely<CampaignTables>, runId: string): Promise<boolean> {

@@ -7,9 +7,9 @@ import { LATER_STAGE } from '../../domain/release';
 import { openHours } from '../../domain/time-zones/recipient-hours';
 import { dueTimes, lookAgain } from '../audience/reschedule-waiting';
 import { amendRecipients } from '../ledger/move-recipients';
+import type { CampaignTables } from '../model/tables';
 import type { ShardRef } from '../runs/run-end';
 import type { RunPlan } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 import { drawOf, FIRST_PLACE } from './release-rows';
 
 export interface OpenedPart {

@@ -2,8 +2,8 @@ import { type RawBuilder, sql, type Transaction } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { stagesOf } from '../../domain/release';
+import type { CampaignTables } from '../model/tables';
 import type { RunPlan } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 import { wantedControl } from '../stops/wanted-control';
 
 /** Where the stages of a run stand (`run_releases`, `run_stages`, migration 0057). */

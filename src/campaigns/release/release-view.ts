@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { OwnReason } from '../../domain/approval';
 import { isLive, type Phase } from '../../domain/campaign';
 import { type GateReason, type Judged, type ReleaseOptions, stagesOf } from '../../domain/release';
-import type { CampaignRecord } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignRecord } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 import { drawOf, FIRST_PLACE } from './release-rows';
 
 /** How far a run's release is, as the campaign's detail shows it (docs/campaigns.md). */

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { EARLIER_CHANNEL } from '../../domain/fallback';
 import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../model/tables';
 import { readCounts } from '../runs/ledger-counts';
-import type { CampaignTables } from '../shared/tables';
 import { drawOf, FIRST_PLACE, type ReleaseStanding } from './release-rows';
 
 /** What keeps a stage from being sent; `untilMs` when it does so no longer than that. */

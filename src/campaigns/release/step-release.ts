@@ -1,8 +1,8 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import type { CampaignTables } from '../model/tables';
 import { frozenShards, type ShardRef } from '../runs/run-end';
 import type { RunPlan } from '../runs/runs';
-import type { CampaignTables } from '../shared/tables';
 import { drawStages } from './draw-stages';
 import { closeIfTooMany, judgeGates } from './gates';
 import { openStage } from './open-stage';

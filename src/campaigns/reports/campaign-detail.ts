@@ -3,12 +3,12 @@ import type { Approval } from '../../domain/approval';
 import { statusOf } from '../../domain/campaign';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { RECIPIENT_STATES } from '../../domain/recipient';
+import { type CampaignOptions, readCampaign } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 import { readReleaseView, reasonOf } from '../release/release-view';
 import { type ChannelCounts, readCounts } from '../runs/ledger-counts';
 import { readSpeed, STANDING } from '../runs/sending-rate';
 import { hasSchedule, nextRun } from '../schedules/recurring';
-import { type CampaignOptions, readCampaign } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
 import { readStop } from '../stops/stops';
 
 /** Everything about a campaign (api.md 7). Costs the same for a million recipients as for one. */

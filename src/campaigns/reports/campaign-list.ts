@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import type { CampaignListQuery } from '../../contracts/campaigns';
-import { phaseExpression, statusExpression } from '../shared/campaign-phase';
-import type { CampaignSummary } from '../shared/campaign-record';
-import { likePattern } from '../shared/like-pattern';
-import type { CampaignTables } from '../shared/tables';
+import { phaseExpression, statusExpression } from '../model/campaign-phase';
+import type { CampaignSummary } from '../model/campaign-record';
+import { likePattern } from '../model/like-pattern';
+import type { CampaignTables } from '../model/tables';
 
 /** One page of a workspace's campaigns (messaging-service.md, List campaigns); equal values are ordered by id. */
 export async function listCampaigns(

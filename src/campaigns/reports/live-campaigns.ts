@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
+import { type CampaignSummary, readCampaign } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 import { type Counts, readCounts } from '../runs/ledger-counts';
 import { type RunSpeed, readSpeed, STANDING } from '../runs/sending-rate';
 import { hasSchedule } from '../schedules/recurring';
-import { type CampaignSummary, readCampaign } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
 
 /** A campaign that goes on, or waits for its hour. */
 export interface LiveCampaign extends Pick<CampaignSummary, 'id' | 'name' | 'phase'>, RunSpeed {

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import type { Phase } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../model/tables';
 import { type Counts, readCounts } from '../runs/ledger-counts';
-import type { CampaignTables } from '../shared/tables';
 
 /**
  * Phase changes of campaigns that are still to be reported. Triggers write the rows in the transaction of the

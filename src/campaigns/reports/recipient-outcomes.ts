@@ -4,8 +4,8 @@ import { LIMITS } from '../../domain/limits';
 import { RECIPIENT_STATES, type RecipientOutcome } from '../../domain/recipient';
 import { LATER_STAGE } from '../../domain/release';
 import { derivedState } from '../ledger/derived-state';
+import type { CampaignTables } from '../model/tables';
 import { readCounts } from '../runs/ledger-counts';
-import type { CampaignTables } from '../shared/tables';
 
 /**
  * The largest first. Recipients with a code have counters of their own; those without one are what remains of the

@@ -6,7 +6,7 @@ import {
   contactPrefix,
   fewMatching,
 } from '../contacts/find-contacts';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /** Which rows of `recipients` a search for a person reads, and which of those match. */
 export interface RecipientSource {

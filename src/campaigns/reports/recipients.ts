@@ -6,8 +6,8 @@ import { type RecipientState, SETTLED } from '../../domain/recipient';
 import { LATER_STAGE } from '../../domain/release';
 import { type CallRecord, callsOf } from '../calls/call-records';
 import { attemptsMade, derivedState } from '../ledger/derived-state';
+import type { CampaignTables } from '../model/tables';
 import { readCounts } from '../runs/ledger-counts';
-import type { CampaignTables } from '../shared/tables';
 import { searchedRecipients } from './recipient-search';
 
 /** A recipient as the API shows it (api.md 7). */

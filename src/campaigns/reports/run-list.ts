@@ -3,10 +3,10 @@ import type { OwnReason } from '../../domain/approval';
 import { type Control, type Phase, phaseOf, type RunPhase } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import type { Skipped } from '../../domain/recipient';
+import { readCampaign } from '../model/campaign-record';
+import type { CampaignTables } from '../model/tables';
 import { reasonOf } from '../release/release-view';
 import { type ChannelCounts, readCounts } from '../runs/ledger-counts';
-import { readCampaign } from '../shared/campaign-record';
-import type { CampaignTables } from '../shared/tables';
 
 /** A run as the API shows it (api.md 7). */
 export interface RunView {

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
+import type { CampaignTables } from '../model/tables';
 import { readCounts } from '../runs/ledger-counts';
-import type { CampaignTables } from '../shared/tables';
 
 /** How many recipients entered each state from `at` on, until the next point. */
 export type TimelinePoint = { at: Date } & Partial<Record<RecipientState, number>>;

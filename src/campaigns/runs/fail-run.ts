@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { AbortBaseline } from '../../domain/abort-threshold';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /**
  * Stops a run for a reason that concerns all recipients (our account is refused, too many fail). Pages stop

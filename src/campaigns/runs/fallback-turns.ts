@@ -4,7 +4,7 @@ import { REACHED_BEFORE, standings } from '../../domain/fallback';
 import { LIMITS } from '../../domain/limits';
 import { LATER_STAGE } from '../../domain/release';
 import { moveRecipients } from '../ledger/move-recipients';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import type { ShardRef } from './run-end';
 import { readControl } from './runs';
 

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 export type ChannelCounts = Record<'total' | RecipientState, number>;
 export type Counts = Partial<Record<Channel, ChannelCounts>>;

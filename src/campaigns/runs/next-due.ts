@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /**
  * When the first waiting recipient of each channel becomes due, read from the partial index of waiting

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely';
 import type { OwnReason } from '../../domain/approval';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /**
  * A run pauses or cancels itself, and says why; one that its owner has paused or canceled stays so. The look that is

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { wantedControl } from '../stops/wanted-control';
 
 /**

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { isWanted } from './fallback-wanted';
 import { lockCampaignOf, moveRun } from './runs';
 

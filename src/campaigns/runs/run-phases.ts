@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { type Control, isLive, type RunPhase } from '../../domain/campaign';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /** Number of runs in each phase, in all workspaces. A live run that is paused counts as `paused`. */
 export async function runPhases(db: Kysely<CampaignTables>): Promise<Map<RunPhase | 'paused', number>> {

@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely';
 import type { Control, Stage } from '../../domain/campaign';
 import { campaignRunWorkflowId } from '../../domain/ids';
 import { newId } from '../../storage/new-id';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /** Rows of `runs` as the operator's actions create and end them; runs.ts has what a run changes itself. */
 

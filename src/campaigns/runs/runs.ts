@@ -11,9 +11,9 @@ import type { RetryPolicy } from '../../domain/retry-policy';
 import type { WeeklyWindow } from '../../domain/time-zones/hours';
 import { runStart } from '../../domain/time-zones/recipient-hours';
 import type { MachineBehaviour } from '../../domain/voice/answer-detection/machine-behaviour';
+import { databaseNow } from '../model/database-now';
+import type { CampaignTables } from '../model/tables';
 import { policyInForce, policyVersion } from '../policy/policy';
-import { databaseNow } from '../shared/database-now';
-import type { CampaignTables } from '../shared/tables';
 import { wantedControl } from '../stops/wanted-control';
 
 /**

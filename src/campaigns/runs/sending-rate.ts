@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Phase } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import type { Counts } from './ledger-counts';
 
 /**

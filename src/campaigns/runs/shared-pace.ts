@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { wantedControl } from '../stops/wanted-control';
 
 export interface RunPace {

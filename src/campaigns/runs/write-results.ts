@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import type { RecipientState } from '../../domain/recipient';
 import { moveRecipients } from '../ledger/move-recipients';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /** The result of a chunk for one recipient. On a page of first sends, `accepted` needs no row. */
 export interface RecipientResult {

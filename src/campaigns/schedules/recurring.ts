@@ -10,6 +10,9 @@ import {
   recurrenceOf,
 } from '../../domain/recurrence';
 import { ALL_ZONES_MS } from '../../domain/time-zones/recipient-hours';
+import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
+import { databaseNow } from '../model/database-now';
+import type { CampaignTables } from '../model/tables';
 import {
   addressOf,
   controlLiveRuns,
@@ -19,9 +22,6 @@ import {
   liveRunsOf,
   type RunAddress,
 } from '../runs/run-rows';
-import { type CampaignRecord, lockCampaign } from '../shared/campaign-record';
-import { databaseNow } from '../shared/database-now';
-import type { CampaignTables } from '../shared/tables';
 
 /**
  * Recurring campaigns. The row in `campaign_schedules` says which occurrence is next. Taking it moves the row

@@ -2,10 +2,10 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import { recurrenceOf } from '../../domain/recurrence';
 import type { Log } from '../../log';
-import type { CampaignOptions } from '../shared/campaign-record';
-import { databaseNow } from '../shared/database-now';
-import type { CampaignSchedules, RunLauncher } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignOptions } from '../model/campaign-record';
+import { databaseNow } from '../model/database-now';
+import type { CampaignSchedules, RunLauncher } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { type Occurrence, takeOccurrence } from './recurring';
 
 /** Temporal's schedule is expected to be late by no more than this. */

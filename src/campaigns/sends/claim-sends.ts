@@ -6,9 +6,9 @@ import { LIMITS } from '../../domain/limits';
 import { capsOf, FREQUENCY_CAP, OUT_OF_HOURS, type WorkspacePolicy } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';
 import { nextAttempt, retryPolicy } from '../../domain/retry-policy';
+import type { CampaignTables } from '../model/tables';
 import { releaseContacts, reserveContacts } from '../policy/contact-caps';
 import { policyInForce, policyVersion } from '../policy/policy';
-import type { CampaignTables } from '../shared/tables';
 import { isStopped } from '../stops/stops';
 import { nextSendStep, pauseMs, type SendRow, type SendStep } from './send-step';
 

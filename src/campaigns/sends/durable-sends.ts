@@ -6,10 +6,10 @@ import { durableSendWorkflowId, sendMessageUid } from '../../domain/ids';
 import { isAllowedSender } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';
 import type { Log } from '../../log';
+import type { SenderRule, SendLauncher } from '../model/ports';
+import type { SendContent } from '../model/send-content';
+import type { CampaignTables } from '../model/tables';
 import { readPolicy } from '../policy/policy';
-import type { SenderRule, SendLauncher } from '../shared/ports';
-import type { SendContent } from '../shared/send-content';
-import type { CampaignTables } from '../shared/tables';
 import { readStop, type Stop } from '../stops/stops';
 import type { SendRow } from './send-step';
 

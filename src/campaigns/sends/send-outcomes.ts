@@ -5,7 +5,7 @@ import type { MessageEvent } from '../../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
 import { endingOf } from '../calls/call-events';
 import { rank } from '../ledger/rank';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /** What a page of the event feed says about one attempt of a durable send. */
 export interface SendNews {

@@ -16,7 +16,7 @@ import type { RecipientState } from '../../domain/recipient';
 import { nextAttempt, retryPolicy } from '../../domain/retry-policy';
 import { type HourRule, nextAllowed, RECIPIENT_ZONE } from '../../domain/time-zones/hours';
 import { phonePrefix, phoneZones } from '../../domain/time-zones/phone-zones';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 export type SendRow = Selectable<CampaignTables['durable_sends']>;
 

@@ -3,8 +3,8 @@ import type { Channel } from '../../domain/channel';
 import { type DeliveryOptions, deliveryRule } from '../../domain/delivery-rule';
 import { LIMITS } from '../../domain/limits';
 import { moveRecipients } from '../ledger/move-recipients';
-import { retryTransaction } from '../shared/retry-transaction';
-import type { CampaignTables } from '../shared/tables';
+import { retryTransaction } from '../model/retry-transaction';
+import type { CampaignTables } from '../model/tables';
 
 interface Shard {
   runId: string;

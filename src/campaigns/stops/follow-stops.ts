@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { RunLauncher, SendLauncher } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
+import type { RunLauncher, SendLauncher } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { expireStopped } from './expire-stopped';
 
 export interface StopsFollowed {

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 import { stoppedWorkspaces } from './stops';
 
 /** Twice within the second that is promised, with time for the statement. */

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Log } from '../../log';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /** A workspace of which nothing is handed to any provider (api.md 19, Stop). */
 export interface Stop {

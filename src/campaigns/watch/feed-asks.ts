@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../model/tables';
 import { FEED_START } from '../outcomes/outcomes';
-import type { CampaignTables } from '../shared/tables';
 
 /** For one workspace, a process asks no more often than this. */
 const SAID_MS = 20_000;

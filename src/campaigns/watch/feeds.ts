@@ -6,10 +6,10 @@ import type { Log } from '../../log';
 import { newId } from '../../storage/new-id';
 import type { EndedCall } from '../calls/call-events';
 import { callStarts } from '../calls/calls';
+import type { CallEndings, FeedHeads, OutcomeNews, SendLauncher } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { AbortWatch } from '../outcomes/abort-watch';
 import { applyEvents, readCursor } from '../outcomes/outcomes';
-import type { CallEndings, FeedHeads, OutcomeNews, SendLauncher } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
 import { askedWorkspaces, type FollowedWorkspace, followedWorkspaces } from './followed-workspaces';
 import { giveUpWatch, type Watch } from './watch';
 

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import type { Control, RunPhase } from '../../domain/campaign';
 import { LIMITS } from '../../domain/limits';
+import type { CampaignTables } from '../model/tables';
 import { laterStage } from '../release/later-stages';
-import type { CampaignTables } from '../shared/tables';
 import { wantedControl } from '../stops/wanted-control';
 import { holdWatch, type Watch } from './watch';
 

@@ -1,12 +1,12 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
+import type { CampaignSchedules, RunLauncher, SendLauncher } from '../model/ports';
+import type { CampaignTables } from '../model/tables';
 import { forgetContactUses } from '../policy/contact-caps';
 import { followPolicy } from '../policy/follow-policy';
 import { type LiveRun, liveRuns } from '../runs/runs';
 import { lookAtSchedules } from '../schedules/schedule-reconciler';
-import type { CampaignSchedules, RunLauncher, SendLauncher } from '../shared/ports';
-import type { CampaignTables } from '../shared/tables';
 import { isStopped } from '../stops/stops';
 
 /** Once a minute is enough, because lost launches are rare, and Temporal refuses a repeated launch by its id. */

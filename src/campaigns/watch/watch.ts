@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
-import type { CampaignTables } from '../shared/tables';
+import type { CampaignTables } from '../model/tables';
 
 /** Work that one process at a time does for all: the process that renewed the row of this name last. */
 export interface Watch {

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError, ERRORS, type ErrorCode, isDomainError } from '../../domain/errors';
 import type { Log } from '../../log';
-import { isUnavailable } from '../../messaging/shared/database-error';
+import { isUnavailable } from '../../messaging/model/database-error';
 import type { App } from './routing';
 
 /**

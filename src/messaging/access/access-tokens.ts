@@ -5,7 +5,7 @@ import { type Scope, scopesOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type MaybePromise, whenDone } from '../../domain/maybe-promise';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import type { AttemptLimit } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
 import { type LoginOrigin, UNKNOWN_ORIGIN } from './open-session';

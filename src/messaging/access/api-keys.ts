@@ -3,7 +3,7 @@ import { SCOPES_DEFAULT, type Scope, scopesOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MaybePromise } from '../../domain/maybe-promise';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { createCredentialCache } from './credential-cache';
 import { type IdGenerator, RANDOM } from './id-generator';
 import { hashSecret } from './secrets';

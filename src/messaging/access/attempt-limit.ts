@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { unaccompanied } from '../../storage/with-first-change';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { hashSecret } from './secrets';
 
 /**

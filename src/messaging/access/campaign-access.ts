@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { KEY_PREFIX_CHARS } from './api-keys';
 import { hashSecret, newSecret } from './secrets';
 

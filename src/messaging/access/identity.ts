@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { AuditLog } from '../../audit/audit-log';
 import type { Role } from '../../domain/access';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { type AccessTokens, createAccessTokens } from './access-tokens';
 import { type ApiKeys, createApiKeys } from './api-keys';
 import { createAttemptLimit } from './attempt-limit';

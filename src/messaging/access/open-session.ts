@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { AuditLog } from '../../audit/audit-log';
 import type { AuditEvent } from '../../audit/entry';
 import { LIMITS } from '../../domain/limits';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { hashSecret, newSecret } from './secrets';
 
 export const IDLE_MS = LIMITS.sessionIdleHours * 3_600_000;

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { DomainError } from '../../domain/errors';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { type AttemptLimit, loginSubjects } from './attempt-limit';
 import { ABSOLUTE_MS, IDLE_MS } from './open-session';
 import { hashPassword, type PasswordCost, verifyPassword } from './passwords';

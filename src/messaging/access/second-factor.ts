@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import { DomainError } from '../../domain/errors';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { newRecoveryCodes, newTotpSecret, otpauthUrl, plainCode, stepOf } from './one-time-codes';
 import type { Sealing } from './sealing';
 import { hashSecret } from './secrets';

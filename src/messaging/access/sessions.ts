@@ -4,7 +4,7 @@ import { type Role, roleOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MaybePromise } from '../../domain/maybe-promise';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { type AttemptLimit, loginSubjects } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
 import {

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Role } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { newId } from '../../storage/new-id';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { KEY_PREFIX_CHARS } from './api-keys';
 import { type IdGenerator, RANDOM } from './id-generator';
 import { hashPassword, type PasswordCost } from './passwords';

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Sealing } from '../access/sealing';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /** The secrets of an account in the database: one sealed object, authenticated with the account's id. */
 export function sealAccountSecrets(sealing: Sealing, id: string, secrets: Record<string, unknown>) {

@@ -7,7 +7,7 @@ import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type IdGenerator, RANDOM } from '../access/id-generator';
 import type { Sealing } from '../access/sealing';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { openAccountSecrets, sealAccountSecrets } from './account-secrets';
 import { type ClosedSender, closedSendersOf, reopenSenders } from './closed-senders';
 import { raiseRevision } from './revision';

@@ -3,7 +3,7 @@ import { type Account, providerName, type VendorKind } from '../../domain/accoun
 import { LIMITS } from '../../domain/limits';
 import type { CallbackAccount } from '../../providers/vendor/vendor';
 import type { Sealing } from '../access/sealing';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { openAccountSecrets } from './account-secrets';
 
 /** Accounts as callbacks need them: by id, with every secret that may have signed. */

@@ -14,7 +14,7 @@ import type { Log } from '../../log';
 import type { Provider } from '../../providers/provider';
 import type { Inability, Wish } from '../../providers/vendor/vendor';
 import type { Sealing } from '../access/sealing';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { openAccountSecrets } from './account-secrets';
 import { live, toAccount } from './accounts';
 import { type ClosedSender, ClosedSenderMemory, type SenderRefusal } from './closed-senders';

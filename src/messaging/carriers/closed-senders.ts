@@ -4,9 +4,9 @@ import { LIMITS } from '../../domain/limits';
 import { routeSender } from '../../domain/route';
 import type { Log } from '../../log';
 import { eventsOf } from '../events/history';
-import { storable } from '../shared/storable-text';
-import type { StoredEvent } from '../shared/stored-event';
-import type { MessagingTables } from '../shared/tables';
+import { storable } from '../model/storable-text';
+import type { StoredEvent } from '../model/stored-event';
+import type { MessagingTables } from '../model/tables';
 import { raiseRevision } from './revision';
 
 /**

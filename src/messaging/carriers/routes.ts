@@ -3,7 +3,7 @@ import type { Account } from '../../domain/account';
 import { DomainError, type FieldError } from '../../domain/errors';
 import type { Route, Routed } from '../../domain/route';
 import type { Inability, Wish } from '../../providers/vendor/vendor';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import type { CompiledTemplate, TemplateVersions } from '../templates/template-versions';
 import { live, toAccount } from './accounts';
 import type { Reached } from './carriers';

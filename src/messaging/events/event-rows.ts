@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { MessageEvent, MessageState } from '../../domain/message';
-import type { OutgoingMessage } from '../shared/outgoing';
+import type { OutgoingMessage } from '../model/outgoing';
 
 /**
  * How events are written. One row of `event_log` holds the events of one statement. Event i has number

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessageEvent } from '../../domain/message';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import type { NewEvent } from './event-rows';
 
 /**

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { MessageState } from '../../domain/message';
-import type { CompactEvent, OldEvent, StoredEvent } from '../shared/stored-event';
+import type { CompactEvent, OldEvent, StoredEvent } from '../model/stored-event';
 import type { NewEvent } from './event-rows';
 
 const DATA = 6;

@@ -3,7 +3,7 @@ import type { MessageList } from '../../contracts/messages';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import { firstIdAt } from '../../storage/new-id';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { currentState } from './current-state';
 import { type MessageRecord, RECORD_COLUMNS, type RecordRow, recordOf } from './tracking';
 

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import type { MessageState } from '../../domain/message';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /** Messages by what became of them; rejected and undelivered ones count as failed. */
 export interface Became {

@@ -4,7 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import type { MessageStory, SuppressionEvidence } from '../../domain/message-story';
 import type { Routed } from '../../domain/route';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { type SuppressedMessage, suppressionsAt } from '../suppression/suppression-evidence';
 import { currentState } from './current-state';
 import { RECORD_COLUMNS, type TrackedMessage, tracked } from './tracking';

@@ -3,8 +3,8 @@ import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import type { MessageEvent, MessageState } from '../../domain/message';
 import type { CallOptions } from '../../domain/voice/call-options';
-import type { StoredEvent } from '../shared/stored-event';
-import type { MessagingTables } from '../shared/tables';
+import type { StoredEvent } from '../model/stored-event';
+import type { MessagingTables } from '../model/tables';
 import { currentState } from './current-state';
 import { eventsOf } from './history';
 

@@ -6,9 +6,9 @@ import { senderKey } from '../../domain/suppression';
 import type { InboundSms } from '../../providers/provider';
 import { newId } from '../../storage/new-id';
 import { eventOf } from '../events/event-rows';
+import type { MessagingTables } from '../model/tables';
 import type { ReceiptTarget } from '../receipts/receipt-change';
 import { type TargetRow, targetOf, writeChanges } from '../receipts/receipt-rows';
-import type { MessagingTables } from '../shared/tables';
 import { liftSuppressions } from '../suppression/lift-suppressions';
 import { senderKeySql } from '../suppression/suppression-check';
 

@@ -8,10 +8,10 @@ import { measureSms } from '../../domain/sms-encoding';
 import { addressKey, senderKey } from '../../domain/suppression';
 import type { Log } from '../../log';
 import type { InboundSink, InboundSms } from '../../providers/provider';
+import type { Draft } from '../model/outgoing';
+import type { MessagingTables } from '../model/tables';
 import type { Accept } from '../outbox/accept/accept';
 import { flowOf } from '../outbox/queue/flow';
-import type { Draft } from '../shared/outgoing';
-import type { MessagingTables } from '../shared/tables';
 import { upsertSuppressions } from '../suppression/suppression-rows';
 import {
   type Correspondent,

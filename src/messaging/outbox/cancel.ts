@@ -3,8 +3,8 @@ import type { Message } from '../../contracts/send';
 import { DomainError } from '../../domain/errors';
 import { eventOf } from '../events/event-rows';
 import { historyEntry, historyText } from '../events/history';
-import type { Outcome } from '../shared/outgoing';
-import type { MessagingTables } from '../shared/tables';
+import type { Outcome } from '../model/outgoing';
+import type { MessagingTables } from '../model/tables';
 
 export interface Canceled {
   id: string;

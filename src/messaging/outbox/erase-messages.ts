@@ -2,8 +2,8 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { type Erased, withoutPerson } from '../../domain/erasure';
 import { LIMITS } from '../../domain/limits';
 import { seqOf, withData } from '../events/history';
-import type { StoredEvent } from '../shared/stored-event';
-import type { MessagingTables } from '../shared/tables';
+import type { StoredEvent } from '../model/stored-event';
+import type { MessagingTables } from '../model/tables';
 import { cancelMessages } from './cancel';
 
 /**

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 export interface OutboxDepth {
   channel: Channel;

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /** Messages of a workspace on one channel that are due and not with a provider. */
 export interface OutboxOfChannel {

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Log } from '../../log';
 import type { Provider } from '../../providers/provider';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /**
  * Takes calls back that ring at a vendor, when their message is canceled or their tag is held. A call in conversation is

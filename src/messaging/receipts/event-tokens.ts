@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /** False when the token came before with another body, at any process. Each call forgets a few that are too old. */
 export async function isFirstUse(

@@ -5,7 +5,7 @@ import { LIMITS } from '../../domain/limits';
 import { MESSAGE_RANK, type MessageState, RECEIPT_STATE } from '../../domain/message';
 import type { Receipt } from '../../providers/provider';
 import { eventOf, type NewEvent } from '../events/event-rows';
-import { storable } from '../shared/storable-text';
+import { storable } from '../model/storable-text';
 
 /** A message as a receipt finds it. */
 export interface ReceiptTarget {

@@ -3,8 +3,8 @@ import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import { messageReference } from '../../domain/message-reference';
 import type { Receipt } from '../../providers/provider';
-import type { DeliveryObserver } from '../shared/observer';
-import type { MessagingTables } from '../shared/tables';
+import type { DeliveryObserver } from '../model/observer';
+import type { MessagingTables } from '../model/tables';
 
 /**
  * Matches receipts whose provider ids we never stored, because a process was killed before it recorded the

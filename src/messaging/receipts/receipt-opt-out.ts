@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { CALL_ENDS, type ReceiptType } from '../../domain/message';
 import type { Suppression } from '../../domain/suppression';
 import { documentKeys, isOptOut } from '../../domain/voice/opt-out-keys';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import type { TemplateVersions } from '../templates/template-versions';
 import { type ReceiptTarget, storableData } from './receipt-change';
 import type { Change, FromProvider, Targets } from './receipt-rows';

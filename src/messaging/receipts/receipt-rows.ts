@@ -6,8 +6,8 @@ import { newId } from '../../storage/new-id';
 import { eventsWritten, type NewEvent } from '../events/event-rows';
 import { eventsOf, historyEntry, historyText } from '../events/history';
 import { addToMinute } from '../events/message-minutes';
-import type { StoredEvent } from '../shared/stored-event';
-import type { MessagingTables } from '../shared/tables';
+import type { StoredEvent } from '../model/stored-event';
+import type { MessagingTables } from '../model/tables';
 import type { ReceiptTarget } from './receipt-change';
 
 /** A receipt and the provider it came from. */

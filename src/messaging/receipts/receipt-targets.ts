@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import { MESSAGE_RANK, type MessageState } from '../../domain/message';
-import type { AttemptResult } from '../shared/attempt-result';
-import type { MessagingTables } from '../shared/tables';
+import type { AttemptResult } from '../model/attempt-result';
+import type { MessagingTables } from '../model/tables';
 import type { ReceiptTarget } from './receipt-change';
 import { type Change, type FromProvider, findTargets, type Targets } from './receipt-rows';
 

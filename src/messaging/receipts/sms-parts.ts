@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { ReceiptType } from '../../domain/message';
 import type { Receipt } from '../../providers/provider';
-import type { DeliveryObserver } from '../shared/observer';
-import type { MessagingTables } from '../shared/tables';
+import type { DeliveryObserver } from '../model/observer';
+import type { MessagingTables } from '../model/tables';
 import { createReceiptMatcher } from './receipt-matching';
 
 /**

@@ -14,7 +14,7 @@ import type { Log } from '../../log';
 import { type IdGenerator, RANDOM } from '../access/id-generator';
 import type { Sealing } from '../access/sealing';
 import { raiseRevision } from '../carriers/revision';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /**
  * Senders that belong to workspaces. Every process has all of them in memory and reads them again when

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import { burstOf, type SenderLimit } from '../../domain/sender-limit';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /**
  * A sender's token bucket: one row. One statement refills it by the database's clock and takes tokens. A

@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { SenderLimit } from '../../domain/sender-limit';
 import { senderKey } from '../../domain/suppression';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /**
  * Limits of single senders: exceptions from the configured limit for all, in either direction. They apply in

@@ -3,8 +3,8 @@ import { CHANNELS, type Channel } from '../../domain/channel';
 import { burstOf, type SenderLimits as Defaults, type SenderLimit } from '../../domain/sender-limit';
 import { senderKey } from '../../domain/suppression';
 import type { Log } from '../../log';
-import type { OutgoingMessage } from '../shared/outgoing';
-import type { MessagingTables } from '../shared/tables';
+import type { OutgoingMessage } from '../model/outgoing';
+import type { MessagingTables } from '../model/tables';
 import {
   type Demand,
   endCalls,

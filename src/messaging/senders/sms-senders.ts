@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { BoundedCache } from '../../domain/bounded-cache';
 import { LIMITS } from '../../domain/limits';
 import { senderKey } from '../../domain/suppression';
-import type { OutgoingMessage } from '../shared/outgoing';
-import type { MessagingTables } from '../shared/tables';
+import type { OutgoingMessage } from '../model/outgoing';
+import type { MessagingTables } from '../model/tables';
 
 /**
  * Which workspaces use which SMS senders, so that a STOP finds them even when the messages are deleted. It is

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Erased } from '../../domain/erasure';
 import { addressKey } from '../../domain/suppression';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { suppressErased } from './erased-address';
 
 /**

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { addressKey } from '../../domain/suppression';
 import { newId } from '../../storage/new-id';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /**
  * Suppressions of persons who were erased. Such an entry has a hash in the place of the address, so that the address is

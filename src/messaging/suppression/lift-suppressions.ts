@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import { addressKey, type SuppressionChannel, type SuppressionLifter } from '../../domain/suppression';
 import { newId } from '../../storage/new-id';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { erasedKeySql } from './erased-address';
 
 /**

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import type { SuppressionEvidence } from '../../domain/message-story';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { erasedKeySql } from './erased-address';
 import { addressKeySql, senderKeySql } from './suppression-check';
 

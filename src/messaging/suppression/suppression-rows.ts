@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { addressKey, type Suppression, type SuppressionSource, senderKey } from '../../domain/suppression';
 import { newId } from '../../storage/new-id';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { isErasedSql } from './erased-address';
 
 export interface UpsertCounts {

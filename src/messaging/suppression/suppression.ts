@@ -10,7 +10,7 @@ import {
   senderKey,
 } from '../../domain/suppression';
 import { newId } from '../../storage/new-id';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { erasedKeySql } from './erased-address';
 import { liftSuppressions } from './lift-suppressions';
 import { importSuppressions, type SuppressionImport, type SuppressionReport } from './suppression-import';

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { liftSuppressions } from './lift-suppressions';
 import { upsertSuppressions } from './suppression-rows';
 import type { Subscriber, UnsubscribeTokens } from './unsubscribe-tokens';

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import type { ListedTemplate } from './template-record';
 
 export type TemplateColumn = 'templateName' | 'createdAt' | 'updatedAt' | 'channel';

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /**
  * One template `t` in one version `v`, for which the caller chooses the columns. Without a version it is the

@@ -5,7 +5,7 @@ import { LIMITS } from '../../domain/limits';
 import { type CompiledText, compileText } from '../../domain/template';
 import { type CompiledFlowTexts, compileFlowTexts } from '../../domain/voice/flow-texts';
 import { documentKeys, type OptOutKeys } from '../../domain/voice/opt-out-keys';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { selectTemplateVersion } from './template-query';
 
 /** One immutable version of a template, compiled once and filled many times. */

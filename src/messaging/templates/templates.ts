@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import { type IdGenerator, RANDOM } from '../access/id-generator';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { listTemplates, type TemplateList, type TemplateListInput } from './template-list';
 import { versionOf } from './template-parts';
 import { selectTemplateVersion } from './template-query';

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import { type DisabledReason, webhookRetryMs } from '../../domain/webhook';
 import { newId } from '../../storage/new-id';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { webhookBodyOf } from './deliveries';
 import type { PostOutcome } from './post';
 import type { SealedSecret } from './sealed-secrets';

@@ -3,7 +3,7 @@ import type { WebhookDeliveryQuery } from '../../contracts/webhooks';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { WebhookDeliveryState } from '../../domain/webhook';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /** Deliveries as an endpoint's owner sees and repeats them. The caller has checked who may see the endpoint. */
 export interface WebhookDelivery {

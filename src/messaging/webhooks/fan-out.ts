@@ -4,7 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import { isWanted } from '../../domain/webhook';
 import { newId } from '../../storage/new-id';
 import { readAfter } from '../events/events';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import { webhookBodyOf } from './deliveries';
 import type { OutsideEvent, OutsideEvents } from './outside-events';
 

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Sealing } from '../access/sealing';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import type { SigningSecret } from './signature';
 
 /** An endpoint's secrets in the database, all under one key, which `key_id` names (decision 19). */

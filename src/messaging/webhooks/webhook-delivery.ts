@@ -4,7 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import { wantsMessages } from '../../domain/webhook';
 import type { Log } from '../../log';
 import type { Sealing } from '../access/sealing';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import {
   type ClaimedDelivery,
   claimDue,

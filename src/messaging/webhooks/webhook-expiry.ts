@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import { type PeriodicCleanup, startPeriodicCleanup } from '../../storage/periodic-cleanup';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 
 /**
  * Deletes deliveries that ended some days ago, and deleted endpoints with all their rows. Waiting deliveries

@@ -5,7 +5,7 @@ import { LIMITS } from '../../domain/limits';
 import { type DisabledReason, wantsMessages } from '../../domain/webhook';
 import { type IdGenerator, RANDOM } from '../access/id-generator';
 import type { Sealing } from '../access/sealing';
-import type { MessagingTables } from '../shared/tables';
+import type { MessagingTables } from '../model/tables';
 import {
   insertTest,
   listDeliveries,

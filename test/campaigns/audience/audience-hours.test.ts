@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import type { Channel } from '../../../src/domain/channel';
 import { phonePrefix, phoneZones } from '../../../src/domain/time-zones/phone-zones';
 import { type HourOptions, startFor } from '../../../src/domain/time-zones/recipient-hours';

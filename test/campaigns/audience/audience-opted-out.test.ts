@@ -3,8 +3,8 @@
 import type { Kysely } from 'kysely';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { audienceOf } from '../../../src/campaigns/audience/audience-sql';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import type { RunOptions } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience, plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

@@ -2,8 +2,8 @@
 
 import { type Kysely, sql } from 'kysely';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { LIMITS } from '../../../src/domain/limits';
 import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import { filledParams, requiredNames } from '../../../src/campaigns/contacts/fill-params';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { ifThere } from '../../../src/domain/template';
 import { describeWithDatabase } from '../../support/storage';
 

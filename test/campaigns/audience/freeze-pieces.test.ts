@@ -7,11 +7,11 @@ import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions'
 import { type AudienceInput, freezeAudience, freezeShard } from '../../../src/campaigns/audience/audience';
 import { audienceOf, rankedContacts } from '../../../src/campaigns/audience/audience-sql';
 import { shardEnds } from '../../../src/campaigns/audience/shard-ends';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { closeRun, frozenShards } from '../../../src/campaigns/runs/run-end';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import type { Channel } from '../../../src/domain/channel';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { upsertSuppressions } from '../../../src/messaging/suppression/suppression-rows';
 import { newId } from '../../../src/storage/new-id';
 import { blocks, contacts } from '../../http/dry-run-audiences';

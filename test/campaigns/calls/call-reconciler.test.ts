@@ -8,9 +8,9 @@ import {
   progressOf,
 } from '../../../src/campaigns/calls/call-reconciler';
 import { openCall, recordStep, withdrawCall } from '../../../src/campaigns/calls/calls';
+import type { CallReviver } from '../../../src/campaigns/model/ports';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
-import type { CallReviver } from '../../../src/campaigns/shared/ports';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { plantAudience } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';
 

@@ -3,10 +3,10 @@
 import type { Kysely } from 'kysely';
 import { createCallRecords } from '../../../src/campaigns/calls/call-records';
 import { openCall } from '../../../src/campaigns/calls/calls';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { listRecipients, withCalls } from '../../../src/campaigns/reports/recipients';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import { LIMITS } from '../../../src/domain/limits';
 import { plantAudience } from '../../support/audience';

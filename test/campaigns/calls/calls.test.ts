@@ -9,10 +9,10 @@ import {
   recordStep,
   withdrawCall,
 } from '../../../src/campaigns/calls/calls';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { applyEvents, FEED_START, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { deliveryRule } from '../../../src/domain/delivery-rule';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import type { Kysely } from 'kysely';
 import { createContactLists } from '../../../src/campaigns/contacts/contact-lists';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { describeWithDatabase } from '../../support/storage';
 
 const SAMPLE = join(__dirname, '../../../samples/contacts.csv');

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import { createExplanations } from '../../../src/campaigns/explain/explain';
 import { listSkipped } from '../../../src/campaigns/explain/skipped';
-import type { MessageStories } from '../../../src/campaigns/shared/ports';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
+import type { MessageStories } from '../../../src/campaigns/model/ports';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { messageStories } from '../../../src/messaging/events/stories';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { openStorage, type Storage } from '../../../src/storage/storage';
 import { plantRun } from '../../support/audience';
 import { type ExplainingDatabase, nodesOf, openExplaining, rowsRead } from '../../support/explained';

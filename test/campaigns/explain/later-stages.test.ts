@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { createExplanations, type Explanation } from '../../../src/campaigns/explain/explain';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { recipientId } from '../../../src/domain/ids';
 import { StagedRun } from '../../support/staged-run';
 import { describeWithDatabase } from '../../support/storage';

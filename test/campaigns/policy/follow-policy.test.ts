@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { followPolicy } from '../../../src/campaigns/policy/follow-policy';
 import { createPolicies } from '../../../src/campaigns/policy/policy';
 import { lookAtSend } from '../../../src/campaigns/sends/claim-sends';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { NO_POLICY } from '../../../src/domain/policy';
 import { createLog } from '../../../src/log';
 import { newId } from '../../../src/storage/new-id';

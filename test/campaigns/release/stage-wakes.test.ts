@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { storeCallEvents } from '../../../src/campaigns/calls/call-events';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { classifyLook } from '../../../src/campaigns/watch/classify-look';
 import { type RunFacts, readLooks } from '../../../src/campaigns/watch/run-facts';
 import { messageUid } from '../../../src/domain/ids';

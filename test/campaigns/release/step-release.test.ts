@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import { cancelUnsent } from '../../../src/campaigns/actions/cancel-run';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { readContactStage } from '../../../src/campaigns/release/release-view';
 import { openFallbackTurns } from '../../../src/campaigns/runs/fallback-turns';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { controlLiveRuns } from '../../../src/campaigns/runs/run-rows';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { wrongCodeCounts } from '../../support/ledger-states';
 import { StagedRun } from '../../support/staged-run';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,12 +1,12 @@
 /** Proves that statements which lock the same rows cannot deadlock, or are repeated. */
 
 import { type Kysely, sql, type Transaction } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { beginRun } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
-import { isUnavailable } from '../../../src/messaging/shared/database-error';
+import { isUnavailable } from '../../../src/messaging/model/database-error';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience, plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

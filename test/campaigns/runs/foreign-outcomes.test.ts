@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { openCall } from '../../../src/campaigns/calls/calls';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { reserveContacts } from '../../../src/campaigns/policy/contact-caps';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import type { Channel } from '../../../src/domain/channel';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';

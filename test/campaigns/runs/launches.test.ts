@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { failRun } from '../../../src/campaigns/runs/fail-run';
 import { takePage } from '../../../src/campaigns/runs/ledger';
 import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { moveRun } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { plantAudience } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';
 

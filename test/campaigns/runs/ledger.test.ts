@@ -1,6 +1,7 @@
 /** Proves that pages take each recipient once, and that a crash leaves a bounded number in doubt. */
 
 import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { listRecipients } from '../../../src/campaigns/reports/recipients';
 import {
   type OpenPage,
@@ -11,7 +12,6 @@ import {
 } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import type { RecipientResult } from '../../../src/campaigns/runs/write-results';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { RECIPIENT_STATES, type RecipientState } from '../../../src/domain/recipient';
 import { plantAudience } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,13 +1,13 @@
 /** Proves which outcomes give a recipient another attempt, and that a repeated event gives none. */
 
 import type { Kysely } from 'kysely';
-import { abortIfTooManyFail } from '../../../src/campaigns/outcomes/abort-run';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
+import { abortIfTooManyFail } from '../../../src/campaigns/outcomes/abort-watch';
 import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { listRecipients } from '../../../src/campaigns/reports/recipients';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { moveRun } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { newId } from '../../../src/storage/new-id';

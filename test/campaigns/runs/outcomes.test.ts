@@ -2,10 +2,10 @@
 
 import { type Kysely, sql } from 'kysely';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { applyEvents, FEED_START, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { newId } from '../../../src/storage/new-id';

@@ -1,8 +1,8 @@
 /** Proves that a run never exceeds its rate, across processes, crashes and pauses. */
 
 import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { pageAtPace, setPace, takePermits } from '../../../src/campaigns/runs/rate-limit';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { newId } from '../../../src/storage/new-id';
 import { describeWithDatabase } from '../../support/storage';
 

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { readOutcomes } from '../../../src/campaigns/reports/recipient-outcomes';
 import { listRecipients, type RecipientFilter } from '../../../src/campaigns/reports/recipients';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { LIMITS } from '../../../src/domain/limits';
 import { plantAudience } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import { findContacts } from '../../../src/campaigns/contacts/find-contacts';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { liveCampaigns } from '../../../src/campaigns/reports/live-campaigns';
 import { readOutcomes } from '../../../src/campaigns/reports/recipient-outcomes';
 import { listRecipients } from '../../../src/campaigns/reports/recipients';
 import { readTimeline } from '../../../src/campaigns/reports/run-timeline';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { plantRun } from '../../support/audience';
 import { outcomesBothWays } from '../../support/ledger-states';
 import { describeWithDatabase } from '../../support/storage';

@@ -3,12 +3,12 @@
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { failRun } from '../../../src/campaigns/runs/fail-run';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { closeRun, dueShards, frozenShards } from '../../../src/campaigns/runs/run-end';
 import { liveRuns, moveRun } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { RETRIED, type RecipientState } from '../../../src/domain/recipient';
 import { plantAudience, plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

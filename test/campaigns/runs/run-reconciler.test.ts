@@ -1,8 +1,8 @@
 /** Proves that runs and sends without a workflow are launched, without flooding Temporal. */
 
 import { sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { liveRuns } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { keepRunsLaunched, LaunchedRuns } from '../../../src/campaigns/watch/run-reconciler';
 import { createLog } from '../../../src/log';
 import { plantRun } from '../../support/audience';

@@ -3,12 +3,12 @@
 import { type Kysely, sql } from 'kysely';
 import { cancelUnsent } from '../../../src/campaigns/actions/cancel-run';
 import { partSeconds } from '../../../src/campaigns/ledger/timeline';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { applyEvents, FEED_START, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { readTimeline } from '../../../src/campaigns/reports/run-timeline';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { moveRun } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { messageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import { plantAudience } from '../../support/audience';

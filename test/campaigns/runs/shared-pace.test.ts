@@ -1,8 +1,8 @@
 /** Proves that pages of one process share the statement that reads their control and rate. */
 
 import { sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { readPaceTogether } from '../../../src/campaigns/runs/shared-pace';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';
 

@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions';
+import { findCampaign } from '../../../src/campaigns/model/campaign-record';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { beginRun, moveRun } from '../../../src/campaigns/runs/runs';
 import { nextRun, takeOccurrence } from '../../../src/campaigns/schedules/recurring';
-import { findCampaign } from '../../../src/campaigns/shared/campaign-record';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import type { Action } from '../../../src/domain/campaign';
 import { plantRun } from '../../support/audience';
 

@@ -1,11 +1,11 @@
 /** Proves recurring campaigns whose recipients have each occurrence at their own hour. */
 
 import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { hasCompanion, loadRun } from '../../../src/campaigns/runs/runs';
 import { nextRun } from '../../../src/campaigns/schedules/recurring';
 import { keepSchedule } from '../../../src/campaigns/schedules/schedule-reconciler';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { LIMITS } from '../../../src/domain/limits';
 import { startFor } from '../../../src/domain/time-zones/recipient-hours';
 import { describeWithDatabase } from '../../support/storage';

@@ -5,15 +5,15 @@ import type { ActivityDeps } from '../../../activities/deps';
 import { occurrenceActivities } from '../../../activities/occurrences';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
+import { findCampaign } from '../../../src/campaigns/model/campaign-record';
+import type { CampaignSchedules, RunLauncher } from '../../../src/campaigns/model/ports';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { beginRun, liveRuns, moveRun } from '../../../src/campaigns/runs/runs';
 import {
   isScheduled,
   keepSchedule,
   lookAtSchedules,
 } from '../../../src/campaigns/schedules/schedule-reconciler';
-import { findCampaign } from '../../../src/campaigns/shared/campaign-record';
-import type { CampaignSchedules, RunLauncher } from '../../../src/campaigns/shared/ports';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { createLog } from '../../../src/log';
 import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';

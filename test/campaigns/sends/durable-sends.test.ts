@@ -1,6 +1,7 @@
 /** Proves that a durable send reaches its outcome once, through crashes, refusals and retries. */
 
 import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { claimSend, lookAtSend, recordSend, type SendClaim } from '../../../src/campaigns/sends/claim-sends';
 import {
@@ -9,7 +10,6 @@ import {
   type DurableSends,
 } from '../../../src/campaigns/sends/durable-sends';
 import type { SendRow } from '../../../src/campaigns/sends/send-step';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { overdueSends } from '../../../src/campaigns/watch/run-reconciler';
 import { type DurableSendBody, durableSendBody } from '../../../src/contracts/durable-sends';
 import { sendMessageUid } from '../../../src/domain/ids';

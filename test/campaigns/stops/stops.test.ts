@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { readPace, setPace, takePermits } from '../../../src/campaigns/runs/rate-limit';
 import { readControl } from '../../../src/campaigns/runs/runs';
 import { claimSend, lookAtSend } from '../../../src/campaigns/sends/claim-sends';
 import { createDurableSends } from '../../../src/campaigns/sends/durable-sends';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { expireStopped } from '../../../src/campaigns/stops/expire-stopped';
 import { followStops } from '../../../src/campaigns/stops/follow-stops';
 import { createStops, readStop, type Stops } from '../../../src/campaigns/stops/stops';

@@ -2,17 +2,17 @@
 
 import { type Kysely, sql } from 'kysely';
 import { feedHeads, outcomeNews } from '../../../src/app/service-gateway';
+import type { FeedHeads } from '../../../src/campaigns/model/ports';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { moveRun } from '../../../src/campaigns/runs/runs';
-import type { FeedHeads } from '../../../src/campaigns/shared/ports';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { FeedAsks } from '../../../src/campaigns/watch/feed-asks';
 import { Feeds } from '../../../src/campaigns/watch/feeds';
 import { messageUid, sendMessageUid } from '../../../src/domain/ids';
 import type { MessageEvent, MessageState } from '../../../src/domain/message';
 import type { Gateway } from '../../../src/gateway/gateway';
 import { createLog } from '../../../src/log';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { newId } from '../../../src/storage/new-id';
 import { PageRig, StubService } from '../../activities/page-rig';
 import { plantAudience } from '../../support/audience';

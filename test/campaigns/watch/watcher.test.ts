@@ -2,10 +2,10 @@
 
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { failRun } from '../../../src/campaigns/runs/fail-run';
 import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { moveRun, noteControlApplied, readWantedControl } from '../../../src/campaigns/runs/runs';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { readLooks } from '../../../src/campaigns/watch/run-facts';
 import { startWatcher, type Watcher } from '../../../src/campaigns/watch/watcher';
 import { createLog } from '../../../src/log';

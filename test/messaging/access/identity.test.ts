@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely';
 import { SCOPES } from '../../../src/domain/access';
 import { createIdentity, type Identity } from '../../../src/messaging/access/identity';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { describeWithDatabase } from '../../support/storage';
 
 const passwordCost = { log2N: 10, r: 8, p: 1 };

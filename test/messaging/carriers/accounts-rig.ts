@@ -5,7 +5,7 @@ import { createSealing } from '../../../src/messaging/access/sealing';
 import { type Accounts, createAccounts } from '../../../src/messaging/carriers/accounts';
 import type { CarriersDeps } from '../../../src/messaging/carriers/carriers';
 import { createRoutes, type Routes } from '../../../src/messaging/carriers/routes';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import type { Storage } from '../../../src/storage/storage';
 import { ScriptedProvider } from '../scripted-provider';
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { NewEvent } from '../../../src/messaging/events/event-rows';
 import { eventsOf, historyEntry, historyText, seqOf, withData } from '../../../src/messaging/events/history';
-import type { StoredEvent } from '../../../src/messaging/shared/stored-event';
+import type { StoredEvent } from '../../../src/messaging/model/stored-event';
 import { describeWithDatabase } from '../../support/storage';
 
 const MESSAGE = { uid: 'u', id: 'msg_1', channel: 'sms' as const };

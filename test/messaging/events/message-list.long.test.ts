@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { MessageList } from '../../../src/contracts/messages';
 import { LIMITS } from '../../../src/domain/limits';
 import { listMessages } from '../../../src/messaging/events/message-list';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { firstIdAt } from '../../../src/storage/new-id';
 import { openStorage, type Storage } from '../../../src/storage/storage';
 import { type ExplainingDatabase, openExplaining, rowsRead } from '../../support/explained';

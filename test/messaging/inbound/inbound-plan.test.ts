@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import { findCorrespondents } from '../../../src/messaging/inbound/inbound-rows';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { openStorage, type Storage } from '../../../src/storage/storage';
 import { type ExplainingDatabase, nodesOf, openExplaining, rowsRead } from '../../support/explained';
 import { describeWithDatabase } from '../../support/storage';

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { createLog } from '../../../src/log';
 import { createInboundMessages } from '../../../src/messaging/inbound/inbound-sms';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { createSuppressionList } from '../../../src/messaging/suppression/suppression';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { openStorage, type Storage } from '../../../src/storage/storage';
 import { type Line, openLine } from '../../support/line';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../src/domain/limits';
+import type { OutgoingMessage } from '../../../src/messaging/model/outgoing';
 import { render } from '../../../src/messaging/outbox/deliver/render';
-import type { OutgoingMessage } from '../../../src/messaging/shared/outgoing';
 
 describe('an email with a body of its own', () => {
   const email = (body: string, params = {}): OutgoingMessage =>

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { createStops, type Stops } from '../../../src/campaigns/stops/stops';
 import type { Message } from '../../../src/contracts/send';
 import { LIMITS } from '../../../src/domain/limits';

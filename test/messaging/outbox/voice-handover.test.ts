@@ -1,6 +1,6 @@
+import type { OutgoingMessage } from '../../../src/messaging/model/outgoing';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { render } from '../../../src/messaging/outbox/deliver/render';
-import type { OutgoingMessage } from '../../../src/messaging/shared/outgoing';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import { createTemplateVersions } from '../../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../../src/messaging/templates/templates';
 import { newId } from '../../../src/storage/new-id';

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { isFirstUse } from '../../../src/messaging/receipts/event-tokens';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import { describeWithDatabase } from '../../support/storage';
 
 describeWithDatabase('tokens of events', (database) => {

@@ -9,7 +9,7 @@ import { inboundRoutes } from '../../../src/http/inbound';
 import { buildServer } from '../../../src/http/server';
 import { createLog } from '../../../src/log';
 import { createDelivery, type Delivery } from '../../../src/messaging/delivery';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { createTemplateVersions } from '../../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../../src/messaging/templates/templates';
 import { openHttpProvider } from '../../../src/providers/http-provider';

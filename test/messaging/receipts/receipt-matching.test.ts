@@ -3,10 +3,10 @@
 import { type Kysely, sql } from 'kysely';
 import type { MessageState } from '../../../src/domain/message';
 import { messageReference } from '../../../src/domain/message-reference';
+import type { DeliveryObserver } from '../../../src/messaging/model/observer';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { keepOrphans } from '../../../src/messaging/receipts/receipt-rows';
 import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';
-import type { DeliveryObserver } from '../../../src/messaging/shared/observer';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import type { Receipt } from '../../../src/providers/provider';
 import { describeWithDatabase } from '../../support/storage';
 

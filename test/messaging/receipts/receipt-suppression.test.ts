@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { LIMITS } from '../../../src/domain/limits';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { createSuppressionList } from '../../../src/messaging/suppression/suppression';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';

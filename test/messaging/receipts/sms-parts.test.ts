@@ -1,9 +1,9 @@
 /** Proves the state of a long SMS from the receipts of its parts. */
 
 import type { Kysely } from 'kysely';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { keepOrphans } from '../../../src/messaging/receipts/receipt-rows';
 import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import type { Receipt } from '../../../src/providers/provider';
 import { describeWithDatabase } from '../../support/storage';
 

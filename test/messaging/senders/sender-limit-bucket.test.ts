@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import {
   endCalls,
   giveBackTokens,
@@ -8,7 +9,6 @@ import {
   silenceSender,
   takeTokens,
 } from '../../../src/messaging/senders/sender-limit-bucket';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import { newId } from '../../../src/storage/new-id';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../../src/domain/limits';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { liftSuppressions } from '../../../src/messaging/suppression/lift-suppressions';
 import { upsertSuppressions } from '../../../src/messaging/suppression/suppression-rows';
 import { createUnsubscribe } from '../../../src/messaging/suppression/unsubscribe';

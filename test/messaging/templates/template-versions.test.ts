@@ -1,7 +1,7 @@
 /** Proves which version of a template is used, and that its values are escaped. */
 
 import type { Kysely } from 'kysely';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import {
   createTemplateVersions,
   type TemplateVersions,

@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { createPhaseChanges } from '../../../src/campaigns/reports/phase-changes';
-import type { CampaignTables } from '../../../src/campaigns/shared/tables';
 import { createLog } from '../../../src/log';
 import { createSealing, type Sealing } from '../../../src/messaging/access/sealing';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import type { WebhookTiming } from '../../../src/messaging/webhooks/attempts';
 import type { WebhookDelivery as DeliveryRecord } from '../../../src/messaging/webhooks/deliveries';
 import { createTargetGuard, type Resolve } from '../../../src/messaging/webhooks/target-guard';

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
 import type { Provider, Receipt } from '../../../src/providers/provider';
 import { receiptText, type Smsc, type SmscOptions } from '../../support/smsc';
 import { describeWithDatabase } from '../../support/storage';

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { message as messageSchema } from '../../../src/contracts/send';
 import { createLog } from '../../../src/log';
 import { createDelivery, type Delivery } from '../../../src/messaging/delivery';
-import type { MessagingTables } from '../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { createSuppressionList } from '../../../src/messaging/suppression/suppression';
 import { createTemplateVersions } from '../../../src/messaging/templates/template-versions';
 import type { SmtpProvider } from '../../../src/providers/smtp/smtp-provider';

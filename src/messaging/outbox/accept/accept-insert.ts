@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { eventOf, eventsWritten } from '../../events/event-rows';
-import type { Draft } from '../../shared/outgoing';
-import type { MessagingTables } from '../../shared/tables';
+import type { Draft } from '../../model/outgoing';
+import type { MessagingTables } from '../../model/tables';
 import { isSuppressed } from '../../suppression/suppression-check';
 
 export type InsertOutcome =

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { addressKey, senderKey } from '../../../domain/suppression';
-import type { Draft } from '../../shared/outgoing';
-import type { MessagingTables } from '../../shared/tables';
+import type { Draft } from '../../model/outgoing';
+import type { MessagingTables } from '../../model/tables';
 import { type InsertOutcome, insertMessages } from './accept-insert';
 
 /** A message in one of these states has informed no recipient. */

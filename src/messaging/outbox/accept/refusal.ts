@@ -1,5 +1,5 @@
 import { DomainError, isDomainError } from '../../../domain/errors';
-import { isDataError } from '../../shared/database-error';
+import { isDataError } from '../../model/database-error';
 
 /** What the database said, in the caller's terms. Its own words may quote the message, so they stay here. */
 export function refusal(error: unknown): unknown {

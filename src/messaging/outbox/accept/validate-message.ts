@@ -8,7 +8,7 @@ import { measureSms } from '../../../domain/sms-encoding';
 import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../../../domain/template';
 import { newId } from '../../../storage/new-id';
 import type { ImpossibleRule } from '../../carriers/possible-rule';
-import type { Draft, Suffix } from '../../shared/outgoing';
+import type { Draft, Suffix } from '../../model/outgoing';
 import { ownBodyToFill, requireRenderedSize, type TextsToFill } from '../../templates/rendered-size';
 import type { CompiledTemplate, TemplateVersions } from '../../templates/template-versions';
 import { flowOf } from '../queue/flow';

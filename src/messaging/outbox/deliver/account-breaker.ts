@@ -3,7 +3,7 @@ import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
-import type { DeliveryObserver } from '../../shared/observer';
+import type { DeliveryObserver } from '../../model/observer';
 
 interface Refusal {
   code: string;

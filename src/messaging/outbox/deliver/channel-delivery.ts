@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../domain/limits';
 import type { Foreground } from '../../../foreground';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
-import type { OutgoingMessage } from '../../shared/outgoing';
+import type { OutgoingMessage } from '../../model/outgoing';
 import type { Holds } from '../queue/holds';
 import type { Lane } from '../queue/lanes';
 import type { MessageClass } from '../queue/outbox-count';

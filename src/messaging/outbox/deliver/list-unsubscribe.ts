@@ -1,5 +1,5 @@
 import { addressKey, senderKey } from '../../../domain/suppression';
-import type { OutgoingMessage } from '../../shared/outgoing';
+import type { OutgoingMessage } from '../../model/outgoing';
 import type { UnsubscribeTokens } from '../../suppression/unsubscribe-tokens';
 
 /** What mail to many people carries for its recipient (RFC 8058, RFC 2919). */

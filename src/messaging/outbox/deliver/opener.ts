@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import type { Log } from '../../../log';
 import { newId } from '../../../storage/new-id';
-import type { AttemptResult } from '../../shared/attempt-result';
-import type { OutgoingMessage } from '../../shared/outgoing';
-import type { MessagingTables } from '../../shared/tables';
+import type { AttemptResult } from '../../model/attempt-result';
+import type { OutgoingMessage } from '../../model/outgoing';
+import type { MessagingTables } from '../../model/tables';
 import type { TemplateVersions } from '../../templates/template-versions';
 import type { HeldTag, Holdable, Holds } from '../queue/holds';
 import type { Lane, Lanes } from '../queue/lanes';

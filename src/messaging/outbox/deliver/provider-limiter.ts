@@ -3,7 +3,7 @@ import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
-import type { DeliveryObserver, MessageTraces } from '../../shared/observer';
+import type { DeliveryObserver, MessageTraces } from '../../model/observer';
 import { AccountBreaker } from './account-breaker';
 import { LongThrottle } from './long-throttle';
 import { Pace } from './pace';

@@ -3,11 +3,11 @@ import type { Kysely } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
+import { type AttemptResult, attemptResult } from '../../model/attempt-result';
+import { isDataError } from '../../model/database-error';
+import type { OutgoingMessage } from '../../model/outgoing';
+import type { MessagingTables } from '../../model/tables';
 import { foundIn, suppressFound } from '../../receipts/receipt-suppression';
-import { type AttemptResult, attemptResult } from '../../shared/attempt-result';
-import { isDataError } from '../../shared/database-error';
-import type { OutgoingMessage } from '../../shared/outgoing';
-import type { MessagingTables } from '../../shared/tables';
 import type { Lane, Lanes } from '../queue/lanes';
 import { type Group, type Recorded, recordResults } from './groups';
 

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { Log } from '../../../log';
+import { type AttemptResult, attemptResult } from '../../model/attempt-result';
+import type { OutgoingMessage } from '../../model/outgoing';
+import type { MessagingTables } from '../../model/tables';
 import type { SenderLimits } from '../../senders/sender-limits';
-import { type AttemptResult, attemptResult } from '../../shared/attempt-result';
-import type { OutgoingMessage } from '../../shared/outgoing';
-import type { MessagingTables } from '../../shared/tables';
 import type { TemplateVersions } from '../../templates/template-versions';
 import { readWaiting } from '../queue/due-messages';
 import type { Holds } from '../queue/holds';

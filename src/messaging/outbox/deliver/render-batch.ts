@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../domain/limits';
 import type { HandOver } from '../../../providers/provider';
-import type { AttemptResult } from '../../shared/attempt-result';
-import type { OutgoingMessage } from '../../shared/outgoing';
+import type { AttemptResult } from '../../model/attempt-result';
+import type { OutgoingMessage } from '../../model/outgoing';
 import type { TemplateVersions } from '../../templates/template-versions';
 import type { ListUnsubscribe } from './list-unsubscribe';
 import { render } from './render';

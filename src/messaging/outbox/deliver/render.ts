@@ -3,7 +3,7 @@ import { LIMITS } from '../../../domain/limits';
 import { withSuffix } from '../../../domain/policy';
 import { type CompiledText, compileText, UNSUBSCRIBE_URL } from '../../../domain/template';
 import type { HandOver } from '../../../providers/provider';
-import type { OutgoingMessage } from '../../shared/outgoing';
+import type { OutgoingMessage } from '../../model/outgoing';
 import { plainTextOf } from '../../templates/plain-text';
 import type { CompiledTemplate } from '../../templates/template-versions';
 import type { ListUnsubscribe } from './list-unsubscribe';

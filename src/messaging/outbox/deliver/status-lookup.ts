@@ -3,7 +3,7 @@ import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { InDoubt, LookUpResult, Receipt } from '../../../providers/provider';
-import type { MessagingTables } from '../../shared/tables';
+import type { MessagingTables } from '../../model/tables';
 import type { TemplateVersions } from '../../templates/template-versions';
 import { readMessages } from '../queue/due-messages';
 import { renderBatch } from './render-batch';

@@ -1,6 +1,6 @@
 import type { Log } from '../../../log';
+import type { OutgoingMessage } from '../../model/outgoing';
 import type { SenderLimits } from '../../senders/sender-limits';
-import type { OutgoingMessage } from '../../shared/outgoing';
 import type { OutboxQueue, RestrainedSender } from './outbox-queue';
 import { type Entry, keyOfEntry } from './window';
 

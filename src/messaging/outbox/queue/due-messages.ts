@@ -1,6 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
-import type { OutgoingMessage } from '../../shared/outgoing';
-import type { MessagingTables } from '../../shared/tables';
+import type { OutgoingMessage } from '../../model/outgoing';
+import type { MessagingTables } from '../../model/tables';
 
 /** Reading back the messages that did not go straight from acceptance to hand-over. */
 

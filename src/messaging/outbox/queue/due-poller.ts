@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
-import type { MessagingTables } from '../../shared/tables';
+import type { MessagingTables } from '../../model/tables';
 import { firstOfFlows, nextDueMs, readDue } from './due-messages';
 import type { Lane } from './lanes';
 import { ANY_TIME, type OutboxQueue } from './outbox-queue';

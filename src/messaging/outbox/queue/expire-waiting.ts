@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
-import type { OutgoingMessage } from '../../shared/outgoing';
-import type { MessagingTables } from '../../shared/tables';
+import type { OutgoingMessage } from '../../model/outgoing';
+import type { MessagingTables } from '../../model/tables';
 import { readWaiting } from './due-messages';
 import type { Lane, Lanes } from './lanes';
 import type { OutboxQueue } from './outbox-queue';

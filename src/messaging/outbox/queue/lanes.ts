@@ -4,7 +4,7 @@ import { DomainError } from '../../../domain/errors';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import { newId } from '../../../storage/new-id';
-import type { MessagingTables } from '../../shared/tables';
+import type { MessagingTables } from '../../model/tables';
 
 /**
  * A lane is one process's share of the outbox: only its owner hands its messages over.

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Message } from '../../../contracts/send';
 import { LIMITS } from '../../../domain/limits';
-import type { MessagingTables } from '../../shared/tables';
+import type { MessagingTables } from '../../model/tables';
 
 /**
  * How many due messages of each workspace and class are not yet with a provider, for the bound on the outbox. A

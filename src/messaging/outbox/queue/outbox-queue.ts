@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../domain/limits';
+import type { OutgoingMessage } from '../../model/outgoing';
 import type { SenderLimits } from '../../senders/sender-limits';
-import type { OutgoingMessage } from '../../shared/outgoing';
 import { FairQueue } from './fair-queue';
 import type { Holds } from './holds';
 import type { Lane } from './lanes';

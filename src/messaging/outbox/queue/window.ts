@@ -1,5 +1,5 @@
 import type { Channel } from '../../../domain/channel';
-import type { OutgoingMessage } from '../../shared/outgoing';
+import type { OutgoingMessage } from '../../model/outgoing';
 import type { FlowKey } from './fair-queue';
 import type { Lane } from './lanes';
 

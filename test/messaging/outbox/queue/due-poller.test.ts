@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../../../src/domain/limits';
-import type { MessagingTables } from '../../../../src/messaging/shared/tables';
+import type { MessagingTables } from '../../../../src/messaging/model/tables';
 import { describeWithDatabase } from '../../../support/storage';
 import { until } from '../../../support/until';
 import { createOutboxRig, type OutboxRig } from '../../outbox-rig';

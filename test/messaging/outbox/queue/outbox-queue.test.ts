@@ -1,6 +1,6 @@
+import type { OutgoingMessage } from '../../../../src/messaging/model/outgoing';
 import type { Lane } from '../../../../src/messaging/outbox/queue/lanes';
 import { OutboxQueue } from '../../../../src/messaging/outbox/queue/outbox-queue';
-import type { OutgoingMessage } from '../../../../src/messaging/shared/outgoing';
 
 const LANE = { id: 'lane', lost: false, adopted: false } as Lane;
 const message = (id: string) =>
