@@ -7,6 +7,8 @@ export interface VendorConfig {
   settings: Record<string, string>;
   secrets: Record<string, string>;
   privateKeyFile?: string | undefined;
+  /** How many of its calls there may be at once. */
+  callsMax?: number | undefined;
 }
 
 export function needVendors(v: Variables, context: z.core.$RefinementCtx): void {
@@ -36,7 +38,8 @@ export function vendorsOf(v: Variables): Partial<Record<VendorKind, VendorConfig
     VENDOR_KINDS.filter((kind) => usesVendor(v, kind)).map((kind) => {
       const { settings, secrets } = VENDOR_VARIABLES[kind];
       const privateKeyFile = kind === 'vonage' ? v.FANFARE_VONAGE_PRIVATE_KEY_FILE : undefined;
-      return [kind, { settings: read(settings), secrets: read(secrets), privateKeyFile }];
+      const callsMax = v.FANFARE_VOICE_ACCOUNT_CONCURRENT_CALLS;
+      return [kind, { settings: read(settings), secrets: read(secrets), privateKeyFile, callsMax }];
     }),
   );
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { namesOf, type ProviderName, SMS_URL, VARIABLES, type Variables } from './config-variables';
 import { needVendors, type VendorConfig, vendorsOf } from './config-vendors';
-import { isVendor, type VendorKind } from './domain/account';
+import type { VendorKind } from './domain/account';
 import { CHANNELS, type Channel } from './domain/channel';
 import type { OptedOutCodes } from './domain/opted-out-codes';
 import type { SenderMode } from './domain/registered-sender';
@@ -73,8 +73,6 @@ export interface Config {
   kannelUrl: string | undefined;
   /** Accounts at vendors that channels of the environment use, by kind. */
   vendors: Partial<Record<VendorKind, VendorConfig>>;
-  /** Of `default-voice` at a vendor: how many of its calls there may be at once. */
-  accountCallsMax: number | undefined;
   /** The operator's codes for opted-out subscribers, for `smpp` and `kannel`. */
   smsOptedOut: OptedOutCodes | undefined;
   /** How long records of messages are kept; for ever without it. */
@@ -226,9 +224,6 @@ export function readConfig(given: Record<string, string | undefined>): Config {
         : undefined,
     kannelUrl: v.FANFARE_SMS_PROVIDER === 'kannel' ? v.FANFARE_KANNEL_URL : undefined,
     vendors: vendorsOf(v),
-    accountCallsMax: isVendor(v.FANFARE_VOICE_PROVIDER)
-      ? v.FANFARE_VOICE_ACCOUNT_CONCURRENT_CALLS
-      : undefined,
     smsOptedOut: v.FANFARE_SMS_OPTED_OUT_CODES,
     oidc: oidcOf(v),
     requireTotp: v.FANFARE_REQUIRE_TOTP,

@@ -37,9 +37,6 @@ export function environmentAccounts(config: Config): Account[] {
     name: `Default account for ${channel}`,
     channels: [channel],
     ...settingsOf(config, channel),
-    ...(channel === 'voice' && config.accountCallsMax !== undefined
-      ? { maxConcurrentCalls: config.accountCallsMax }
-      : {}),
     ...{ workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' as const },
   }));
 }
@@ -47,12 +44,13 @@ export function environmentAccounts(config: Config): Account[] {
 function settingsOf(
   config: Config,
   channel: Channel,
-): Pick<Account, 'kind' | 'settings'> & { secretNames: string[] } {
+): Pick<Account, 'kind' | 'settings' | 'maxConcurrentCalls'> & { secretNames: string[] } {
   const vendor = config.providers[channel];
   if (isVendor(vendor)) {
-    const { settings = {}, secrets = {}, privateKeyFile } = config.vendors[vendor] ?? {};
+    const { settings = {}, secrets = {}, privateKeyFile, callsMax } = config.vendors[vendor] ?? {};
     const names = [...Object.keys(secrets), ...(privateKeyFile === undefined ? [] : ['privateKey'])];
-    return { kind: vendor, settings, secretNames: names.sort() };
+    const calls = channel === 'voice' && callsMax !== undefined ? { maxConcurrentCalls: callsMax } : {};
+    return { kind: vendor, settings, secretNames: names.sort(), ...calls };
   }
   const http = config.httpProviders[channel];
   if (http) {

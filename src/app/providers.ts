@@ -85,7 +85,7 @@ function openVendorDefault(
 ): Provider {
   const id = defaultAccountId(channel);
   const callsPerSecond = rateOf({ kind, ratePerSecond: undefined }, 'voice');
-  const callsMax = config.accountCallsMax;
+  const callsMax = config.vendors[kind]?.callsMax;
   const account = { id, provider: kind, callsMax, callsPerSecond, ...vendorOfEnvironment(config, kind) };
   return openVendor(kind, account, channel, parts);
 }

@@ -44,9 +44,6 @@ export function openTwilioSms({ account, addresses, answerTimeoutMs }: VendorOpt
       const answer = await client.get('/Messages.json', { To: message.to, ...sender, PageSize: '50' });
       return foundIn(answer, 'messages', message);
     },
-    async withdraw(providerId) {
-      await client.post(`/Messages/${encodeURIComponent(providerId)}.json`, [['Status', 'canceled']]);
-    },
     close: () => client.close(),
   };
 }
