@@ -797,7 +797,6 @@ export const TEXTS = {
     noMatch: 'No campaign matches',
     noMatchText: 'Loosen a filter, or look for another part of the name.',
     clear: 'Clear filters',
-    newestOnly: 'These are the newest of each channel. Choose a channel to go further back.',
     page: 'Page {page} of {pages}',
     previous: 'Previous page',
     following: 'Next page',

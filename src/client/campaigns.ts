@@ -12,9 +12,9 @@ import type {
 export class Campaigns {
   constructor(private readonly calls: Calls) {}
 
-  /** Campaigns with this channel, newest first unless a `column` is named. */
+  /** Campaigns with this channel, or with any; newest first unless a `column` is named. */
   list(
-    channel: Channel,
+    channel: Channel | 'all',
     options: RequestOptions & CampaignSearch = {},
   ): AsyncGenerator<CampaignSummary, void, undefined> {
     const { signal, pageSize = 100, ...search } = options;

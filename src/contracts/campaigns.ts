@@ -141,7 +141,9 @@ export const campaignListQuery = z
   .object({
     page: emptyAsAbsent(pageNumber),
     limit: emptyAsAbsent(pageLimit()),
-    channel: emptyAsAbsent(z.enum(CHANNELS)),
+    channel: emptyAsAbsent(
+      z.enum([...CHANNELS, 'all']).meta({ description: 'Campaigns that use this channel; `all` for any.' }),
+    ),
     search: emptyAsAbsent(searchTerm.optional()),
     direction: emptyAsAbsent(z.enum(['asc', 'desc']).optional()),
     column: emptyAsAbsent(z.enum(CAMPAIGN_COLUMNS).optional()),

@@ -70,6 +70,8 @@ describeWithDatabase('the list of campaigns', (database) => {
 
   test.each([
     ['channel=email', ['cmp_5', 'cmp_2']],
+    ['channel=all', ['cmp_5', 'cmp_4', 'cmp_3', 'cmp_2', 'cmp_1']],
+    ['channel=all&search=TA&direction=asc', ['cmp_2', 'cmp_4']],
     ['channel=sms', ['cmp_4', 'cmp_3', 'cmp_2', 'cmp_1']],
     ['channel=sms&direction=asc', ['cmp_1', 'cmp_2', 'cmp_3', 'cmp_4']],
     ['channel=sms&column=name', ['cmp_1', 'cmp_2', 'cmp_4', 'cmp_3']],

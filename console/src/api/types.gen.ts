@@ -10733,7 +10733,10 @@ export type ListCampaignsData = {
     query: {
         page: number;
         limit: number;
-        channel: 'email' | 'sms' | 'voice';
+        /**
+         * Campaigns that use this channel; `all` for any.
+         */
+        channel: 'email' | 'sms' | 'voice' | 'all';
         /**
          * Case does not matter, and % and _ are themselves.
          */

@@ -45,7 +45,7 @@ export function CampaignsPage() {
             rows={found.data.rows}
             keyOf={({ id }) => id}
           />
-          <Pages total={found.data.total} page={filter.page ?? 1} isOne={filter.channel === undefined} />
+          <Pages total={found.data.total} page={filter.page ?? 1} />
         </>
       )}
     </Page>
@@ -164,10 +164,9 @@ const COLUMNS: Column<ListedCampaign>[] = [
   { key: 'created', head: texts.created, cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 
-function Pages({ total, page, isOne }: { total: number; page: number; isOne: boolean }) {
+function Pages({ total, page }: { total: number; page: number }) {
   const navigate = route.useNavigate();
   const pages = Math.max(1, Math.ceil(total / PAGE_SIZE));
-  if (isOne) return total > PAGE_SIZE ? <p className="muted">{texts.newestOnly}</p> : null;
   if (pages === 1) return null;
   const go = (to: number) =>
     navigate({ search: (before) => ({ ...before, page: to === 1 ? undefined : to }) });

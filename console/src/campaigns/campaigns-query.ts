@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { call } from '../api/client';
 import type { ListCampaignsData, ListCampaignsResponse } from '../api/types.gen';
-import { CHANNELS, type Channel } from './campaign-words';
+import type { Channel } from './campaign-words';
 
 export type ListedCampaign = ListCampaignsResponse['data'][number];
 
@@ -29,21 +29,10 @@ export const campaignsQuery = (filter: CampaignFilter) =>
     queryFn: ({ signal }) => listCampaigns(filter, signal),
   });
 
-/** The API lists one channel at a time; without one, the newest of each are put together. */
 async function listCampaigns(filter: CampaignFilter, signal: AbortSignal) {
-  const channels = filter.channel ? [filter.channel] : CHANNELS;
-  const answers = await Promise.all(channels.map((channel) => listChannel({ ...filter, channel }, signal)));
-  if (answers.length === 1 && answers[0])
-    return { rows: answers[0].data, total: answers[0].pagination.total };
-  const rows = new Map(answers.flatMap(({ data }) => data).map((one) => [one.id, one]));
-  const total = Math.max(...answers.map(({ pagination }) => pagination.total), rows.size);
-  return { rows: [...rows.values()].sort(orderOf(filter)).slice(0, PAGE_SIZE), total };
-}
-
-function listChannel(filter: CampaignFilter & { channel: Channel }, signal: AbortSignal) {
-  const { search, status, channel, from, to, order, page = 1, tag, archived } = filter;
+  const { search, status, channel = 'all', from, to, order, page = 1, tag, archived } = filter;
   const query: ListCampaignsData['query'] = {
-    ...{ page: filter.channel ? page : 1, limit: PAGE_SIZE, channel },
+    ...{ page, limit: PAGE_SIZE, channel },
     ...(search ? { search } : {}),
     ...(status ? { status } : {}),
     ...(from ? { dateFrom: monthFirst(from) } : {}),
@@ -52,14 +41,12 @@ function listChannel(filter: CampaignFilter & { channel: Channel }, signal: Abor
     ...(tag ? { tag } : {}),
     ...(archived ? { archived: 'true' as const } : {}),
   };
-  return call<ListCampaignsData, ListCampaignsResponse>('GET', '/api/campaign', { query, signal });
+  const { data, pagination } = await call<ListCampaignsData, ListCampaignsResponse>('GET', '/api/campaign', {
+    query,
+    signal,
+  });
+  return { rows: data, total: pagination.total };
 }
 
 /** The specification's dates are `MM/DD/YYYY`. */
 const monthFirst = (date: string) => date.replace(/^(\d{4})-(\d\d)-(\d\d)$/, '$2/$3/$1');
-
-function orderOf({ order }: CampaignFilter): (a: ListedCampaign, b: ListedCampaign) => number {
-  if (order === 'name') return (a, b) => a.name.localeCompare(b.name);
-  const sign = order === 'oldest' ? 1 : -1;
-  return (a, b) => sign * (a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : 0);
-}

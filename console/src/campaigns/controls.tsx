@@ -9,6 +9,8 @@ import { useToast } from '../design/toast';
 import { fill } from '../format';
 import { draftOfCampaign } from '../new-campaign/draft-of-campaign';
 import { holdsOther, openInForm } from '../new-campaign/use-draft';
+import { NotShown, useMay } from '../shell/allowed';
+import type { Role } from '../shell/navigation';
 import { TEXTS } from '../texts';
 import { ApproveDialog } from './approve-dialog';
 import { campaignQuery, type Detail } from './campaign-queries';
@@ -22,43 +24,49 @@ export function Controls({ campaign }: { campaign: Detail }) {
   const [open, setOpen] = useState<'cancel' | 'pace' | 'retry' | 'approve'>();
   const act = useAct(campaign);
   const navigate = useNavigate();
+  const may = useMay();
   const close = () => setOpen(undefined);
   const { phase } = campaign;
   const needsApproval = isHeldForApproval(campaign);
   const isHeldByGate = typeof campaign.reason === 'object' && campaign.reason?.code === 'gate';
   const controls: Control[] = [
     ...when(needsApproval, {
+      from: 'sender',
       label: texts.approve,
       means: texts.approveMeans,
       press: () => setOpen('approve'),
     }),
     ...when(!needsApproval && phase === 'draft', {
-      ...{ label: texts.start, means: texts.startMeans, kind: 'primary', press: () => act.mutate('start') },
+      ...{ from: 'sender', label: texts.start, means: texts.startMeans, kind: 'primary' },
+      press: () => act.mutate('start'),
     }),
     ...when(phase === 'scheduled', {
-      ...{ label: texts.start, means: texts.startEarly, press: () => act.mutate('start') },
+      ...{ from: 'sender', label: texts.start, means: texts.startEarly, press: () => act.mutate('start') },
     }),
     ...when(['scheduled', 'planning', 'running', 'finishing'].includes(phase), {
-      ...{ label: texts.pause, means: texts.pauseMeans, press: () => act.mutate('pause') },
+      ...{ from: 'editor', label: texts.pause, means: texts.pauseMeans, press: () => act.mutate('pause') },
     }),
     ...when(!needsApproval && (phase === 'paused' || phase === 'failed'), {
+      from: 'sender',
       label: texts.resume,
       means: isHeldByGate ? texts.resumeGate : texts.resumeMeans,
       kind: 'primary',
       press: () => act.mutate('resume'),
     }),
     ...when(campaign.release?.next === 'manual', {
+      from: 'sender',
       label: texts.release,
       means: TEXTS.campaign.stages.manual,
       press: () => act.mutate('release'),
     }),
     ...when(!isOver(phase) && phase !== 'draft', {
-      ...{ label: texts.pace, means: texts.paceMeans, press: () => setOpen('pace') },
+      ...{ from: 'sender', label: texts.pace, means: texts.paceMeans, press: () => setOpen('pace') },
     }),
     ...when(failedOf(campaign) > 0 && phase !== 'planning', {
-      ...{ label: texts.retry, means: texts.retryMeans, press: () => setOpen('retry') },
+      ...{ from: 'sender', label: texts.retry, means: texts.retryMeans, press: () => setOpen('retry') },
     }),
     ...when(phase === 'draft', {
+      from: 'editor',
       label: texts.edit,
       means: holdsOther(campaign.id) ? `${texts.editMeans} ${texts.editReplaces}` : texts.editMeans,
       press: () => {
@@ -66,24 +74,31 @@ export function Controls({ campaign }: { campaign: Detail }) {
         void navigate({ to: '/new-campaign' });
       },
     }),
-    { label: texts.duplicate, means: texts.duplicateMeans, press: () => act.mutate('duplicate') },
+    {
+      ...{ from: 'editor', label: texts.duplicate, means: texts.duplicateMeans },
+      press: () => act.mutate('duplicate'),
+    },
     ...when(!isOver(phase), {
-      ...{ label: texts.cancel, means: texts.cancelMeans, kind: 'danger', press: () => setOpen('cancel') },
+      ...{ from: 'editor', label: texts.cancel, means: texts.cancelMeans, kind: 'danger' },
+      press: () => setOpen('cancel'),
     }),
   ];
   return (
     <section className="card stack tight" aria-labelledby="control">
       <h2 id="control">{texts.title}</h2>
       <div className="controls">
-        {controls.map(({ label, means, kind, press }) => (
-          <div key={label} className="control">
-            <Button kind={kind} busy={act.isPending} onClick={press}>
-              {label}
-            </Button>
-            <p className="muted">{means}</p>
-          </div>
-        ))}
+        {controls
+          .filter(({ from }) => may(from))
+          .map(({ label, means, kind, press }) => (
+            <div key={label} className="control">
+              <Button kind={kind} busy={act.isPending} onClick={press}>
+                {label}
+              </Button>
+              <p className="muted">{means}</p>
+            </div>
+          ))}
       </div>
+      <NotShown labels={controls.filter(({ from }) => !may(from)).map(({ label }) => label)} />
       {open === 'cancel' && <CancelDialog campaign={campaign} onClose={close} />}
       {open === 'pace' && <PaceDialog campaign={campaign} onClose={close} />}
       {open === 'retry' && <RetryDialog campaign={campaign} onClose={close} />}
@@ -93,6 +108,8 @@ export function Controls({ campaign }: { campaign: Detail }) {
 }
 
 interface Control {
+  /** The lowest role that may. */
+  from: Role;
   label: string;
   means: string;
   kind?: ButtonKind;

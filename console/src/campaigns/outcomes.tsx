@@ -6,6 +6,7 @@ import { Button } from '../design/button';
 import { ErrorState, Skeleton } from '../design/states';
 import { type Column, Table } from '../design/table';
 import { formatNumber } from '../format';
+import { useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { campaignQuery, type Outcome, outcomesQuery } from './campaign-queries';
 import { type Phase, stateTone, stateWord } from './campaign-words';
@@ -17,6 +18,7 @@ const texts = campaign.outcomes;
 
 /** What became of recipients, by code: what each means and what to do about it. */
 export function Outcomes({ id, phase }: { id: string; phase: Phase }) {
+  const may = useMay();
   const found = useQuery(outcomesQuery(id));
   const { data: detail } = useQuery(campaignQuery(id));
   const [again, setAgain] = useState<{ state: string; code: string }>();
@@ -56,7 +58,7 @@ export function Outcomes({ id, phase }: { id: string; phase: Phase }) {
           >
             {texts.show}
           </Link>
-          {code !== null && isRetriable(state) && phase !== 'planning' && (
+          {code !== null && isRetriable(state) && phase !== 'planning' && may('sender') && (
             <Button small onClick={() => setAgain({ state, code })}>
               {campaign.control.retryCode}
             </Button>

@@ -8,6 +8,7 @@ import { ErrorState, Skeleton } from '../design/states';
 import { Time } from '../design/time';
 import { useToast } from '../design/toast';
 import { formatNumber } from '../format';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { campaignQuery, type Detail } from './campaign-queries';
 import { isChannel, isOver } from './campaign-words';
@@ -22,7 +23,9 @@ export function SettingsPart() {
   if (!data) return error ? <ErrorState error={error} /> : <Skeleton />;
   return (
     <div className="stack">
-      <Labels campaign={data} />
+      <Allowed from="editor" label={texts.save}>
+        <Labels campaign={data} />
+      </Allowed>
       <Facts campaign={data} />
       <details>
         <summary>{texts.all}</summary>

@@ -18,6 +18,7 @@ import { messageOf } from '../design/states';
 import { Time } from '../design/time';
 import { useToast } from '../design/toast';
 import { fill } from '../format';
+import { Actions } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { EditContact } from './edit-contact';
 import { Messages } from './messages';
@@ -53,15 +54,33 @@ export function ContactPage() {
       title={contact.data ? nameOf(contact.data) : texts.contact}
       actions={
         contact.data && (
-          <>
-            <Button onClick={() => setOpen('edit')}>{TEXTS.common.edit}</Button>
-            <Button busy={exported.isPending} onClick={() => exported.mutate()}>
-              {TEXTS.common.export}
-            </Button>
-            <Button kind="danger" onClick={() => setOpen('erase')}>
-              {texts.erase}
-            </Button>
-          </>
+          <Actions
+            all={[
+              {
+                from: 'editor',
+                label: TEXTS.common.edit,
+                shown: <Button onClick={() => setOpen('edit')}>{TEXTS.common.edit}</Button>,
+              },
+              {
+                from: 'editor',
+                label: TEXTS.common.export,
+                shown: (
+                  <Button busy={exported.isPending} onClick={() => exported.mutate()}>
+                    {TEXTS.common.export}
+                  </Button>
+                ),
+              },
+              {
+                from: 'admin',
+                label: texts.erase,
+                shown: (
+                  <Button kind="danger" onClick={() => setOpen('erase')}>
+                    {texts.erase}
+                  </Button>
+                ),
+              },
+            ]}
+          />
         )
       }
     >

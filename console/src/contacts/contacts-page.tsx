@@ -21,6 +21,7 @@ import { Table } from '../design/table';
 import { Tabs } from '../design/tabs';
 import { Time } from '../design/time';
 import { fill } from '../format';
+import { Allowed, useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { People } from './people';
 
@@ -38,9 +39,11 @@ export function ContactsPage() {
       title={TEXTS.nav.contacts}
       lead={texts.lead}
       actions={
-        <Button kind="primary" onClick={() => setNaming(true)}>
-          {texts.newList}
-        </Button>
+        <Allowed from="editor" label={texts.newList}>
+          <Button kind="primary" onClick={() => setNaming(true)}>
+            {texts.newList}
+          </Button>
+        </Allowed>
       }
     >
       <Tabs
@@ -72,6 +75,7 @@ export function ContactsPage() {
 function Lists({ onNew }: { onNew(): void }) {
   const { page = 1, search = '' } = route.useSearch();
   const navigate = route.useNavigate();
+  const may = useMay();
   const lists = useQuery({
     queryKey: ['contact-lists', { page, search }],
     placeholderData: keepPreviousData,
@@ -97,7 +101,7 @@ function Lists({ onNew }: { onNew(): void }) {
           data.length === 0 ? (
             <EmptyState
               title={search ? fill(TEXTS.common.nothingFound, { search }) : texts.noLists}
-              action={!search && <Button onClick={onNew}>{texts.newList}</Button>}
+              action={!search && may('editor') && <Button onClick={onNew}>{texts.newList}</Button>}
             >
               {!search && texts.noListsText}
             </EmptyState>

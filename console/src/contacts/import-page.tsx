@@ -8,6 +8,7 @@ import { Field } from '../design/field';
 import { ImportPanel } from '../design/import-panel';
 import { Page } from '../design/page';
 import { fill } from '../format';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 
 const { contacts: texts } = TEXTS;
@@ -37,27 +38,29 @@ export function ImportPage() {
         </LinkButton>
       }
     >
-      <ImportPanel
-        address={addressOf('/api/contact-list/{id}/contacts', { id: listId }, { country: code })}
-        help={texts.importHelp}
-        options={
-          <div className="form">
-            <Field
-              label={texts.country}
-              hint={texts.countryHint}
-              value={country}
-              maxLength={2}
-              size={4}
-              autoCapitalize="characters"
-              onChange={({ target }) => setCountry(target.value)}
-            />
-          </div>
-        }
-        onDone={() => {
-          void queries.invalidateQueries({ queryKey: ['contact-lists'] });
-          void queries.invalidateQueries({ queryKey: ['contacts'] });
-        }}
-      />
+      <Allowed from="editor" label={TEXTS.imports.submit}>
+        <ImportPanel
+          address={addressOf('/api/contact-list/{id}/contacts', { id: listId }, { country: code })}
+          help={texts.importHelp}
+          options={
+            <div className="form">
+              <Field
+                label={texts.country}
+                hint={texts.countryHint}
+                value={country}
+                maxLength={2}
+                size={4}
+                autoCapitalize="characters"
+                onChange={({ target }) => setCountry(target.value)}
+              />
+            </div>
+          }
+          onDone={() => {
+            void queries.invalidateQueries({ queryKey: ['contact-lists'] });
+            void queries.invalidateQueries({ queryKey: ['contacts'] });
+          }}
+        />
+      </Allowed>
     </Page>
   );
 }

@@ -20,6 +20,7 @@ import { Page } from '../design/page';
 import { EmptyState } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill, formatNumber } from '../format';
+import { Actions, useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { nameOf, People } from './people';
 
@@ -34,6 +35,7 @@ export function ListPage() {
   const { search = '' } = route.useSearch();
   const navigate = route.useNavigate();
   const [asked, setAsked] = useState<Asked>();
+  const may = useMay();
   const list = useQuery({
     queryKey: ['contact-lists', listId],
     queryFn: ({ signal }) =>
@@ -52,13 +54,25 @@ export function ListPage() {
       title={list.data?.name ?? texts.list}
       lead={list.data && <Counts counts={list.data.counts} />}
       actions={
-        <>
-          {importLink}
-          <Button onClick={() => setAsked({ what: 'rename' })}>{texts.rename}</Button>
-          <Button kind="danger" onClick={() => setAsked({ what: 'delete' })}>
-            {TEXTS.common.remove}
-          </Button>
-        </>
+        <Actions
+          all={[
+            { from: 'editor', label: TEXTS.imports.submit, shown: importLink },
+            {
+              from: 'editor',
+              label: texts.rename,
+              shown: <Button onClick={() => setAsked({ what: 'rename' })}>{texts.rename}</Button>,
+            },
+            {
+              from: 'editor',
+              label: TEXTS.common.remove,
+              shown: (
+                <Button kind="danger" onClick={() => setAsked({ what: 'delete' })}>
+                  {TEXTS.common.remove}
+                </Button>
+              ),
+            },
+          ]}
+        />
       }
     >
       <Loaded query={list}>
@@ -70,16 +84,20 @@ export function ListPage() {
               hint={texts.searchHint}
               onSearch={(value) => void navigate({ search: value ? { search: value } : {}, replace: true })}
               empty={
-                <EmptyState title={texts.emptyList} action={importLink}>
+                <EmptyState title={texts.emptyList} action={may('editor') && importLink}>
                   {texts.emptyListText}
                 </EmptyState>
               }
-              actions={(contact) => (
-                <Button small kind="quiet" onClick={() => setAsked({ what: 'remove', contact })}>
-                  {texts.takeOut}
-                  <span className="only-heard">: {nameOf(contact)}</span>
-                </Button>
-              )}
+              actions={
+                may('editor')
+                  ? (contact) => (
+                      <Button small kind="quiet" onClick={() => setAsked({ what: 'remove', contact })}>
+                        {texts.takeOut}
+                        <span className="only-heard">: {nameOf(contact)}</span>
+                      </Button>
+                    )
+                  : undefined
+              }
             />
             {asked && <Change list={known} asked={asked} onClose={() => setAsked(undefined)} />}
           </>

@@ -16,12 +16,14 @@ import { Button } from '../design/button';
 import { EmptyState, messageOf } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill, formatTime } from '../format';
+import { NotShown, useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
 
 const { home: texts, campaign } = TEXTS;
 
 /** What runs and what waits, each with its progress and the one control that is needed in a hurry. */
 export function RunningCampaigns({ campaigns }: { campaigns: Overview['campaigns'] }) {
+  const may = useMay();
   if (campaigns.length === 0)
     return <EmptyState title={texts.nothingRuns}>{texts.nothingRunsText}</EmptyState>;
   return (
@@ -30,15 +32,23 @@ export function RunningCampaigns({ campaigns }: { campaigns: Overview['campaigns
       {campaigns.map((one) => (
         <RunningCampaign key={one.id} campaign={one} />
       ))}
+      <NotShown labels={CONTROLS.filter(({ from }) => !may(from)).map(({ label }) => label)} />
     </section>
   );
 }
+
+/** Pausing is for whoever notices; going on is a decision to send. */
+const CONTROLS = [
+  { from: 'editor', label: campaign.control.pause },
+  { from: 'sender', label: campaign.control.resume },
+] as const;
 
 function RunningCampaign({ campaign: one }: { campaign: Overview['campaigns'][number] }) {
   const { id, name, phase, ratePerSecond, eta } = one;
   const counts = sumOf(Object.values(one.counts));
   const queries = useQueryClient();
   const say = useToast();
+  const may = useMay();
   const act = phase === 'paused' ? 'resume' : 'pause';
   const change = useMutation({
     mutationFn: () =>
@@ -62,9 +72,16 @@ function RunningCampaign({ campaign: one }: { campaign: Overview['campaigns'][nu
           </h3>
           <Badge tone={phaseTone(phase)}>{phaseWord(phase)}</Badge>
         </div>
-        <Button small busy={change.isPending} aria-label={`${label} ${name}`} onClick={() => change.mutate()}>
-          {label}
-        </Button>
+        {may(act === 'pause' ? 'editor' : 'sender') && (
+          <Button
+            small
+            busy={change.isPending}
+            aria-label={`${label} ${name}`}
+            onClick={() => change.mutate()}
+          >
+            {label}
+          </Button>
+        )}
       </div>
       <Bar parts={barParts(counts)} label={countsSentence(counts)} />
       <p className="muted small">

@@ -7,6 +7,7 @@ import { Dialog } from '../design/dialog';
 import { Field } from '../design/field';
 import { ErrorState } from '../design/states';
 import { fill, formatTime } from '../format';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { stopQuery } from './home-queries';
 
@@ -31,18 +32,22 @@ export function StopCard() {
           <p>{fill(texts.since, { since: formatTime(stopped.since), reason: stopped.reason })}</p>
           <p className="muted">{texts.goOnMeans}</p>
           {end.error && <ErrorState error={end.error} />}
-          <div>
-            <Button kind="primary" busy={end.isPending} onClick={() => end.mutate()}>
-              {texts.goOn}
-            </Button>
-          </div>
+          <Allowed from="sender" label={texts.goOn}>
+            <div>
+              <Button kind="primary" busy={end.isPending} onClick={() => end.mutate()}>
+                {texts.goOn}
+              </Button>
+            </div>
+          </Allowed>
         </>
       ) : (
         <div className="row spread">
           <p className="muted">{texts.means}</p>
-          <Button kind="danger" onClick={() => setAsking(true)}>
-            {texts.stop}
-          </Button>
+          <Allowed from="sender" label={texts.stop}>
+            <Button kind="danger" onClick={() => setAsking(true)}>
+              {texts.stop}
+            </Button>
+          </Allowed>
         </div>
       )}
       {isAsking && <StopDialog onClose={() => setAsking(false)} />}

@@ -7,6 +7,7 @@ import { Field } from '../design/field';
 import { Page } from '../design/page';
 import { ErrorState } from '../design/states';
 import { fill, plural } from '../format';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { bodyOf, type Draft } from './draft';
 import { create, dryRun } from './new-campaign-queries';
@@ -60,12 +61,14 @@ export function NewCampaignPage() {
         <WhatPart draft={draft} change={change} />
         <WhenPart draft={draft} change={change} />
         {check.error && <ErrorState error={check.error} />}
-        <div className="row">
-          <Button kind={isChecked ? 'plain' : 'primary'} type="submit" busy={check.isPending}>
-            {texts.dryRun}
-          </Button>
-          <span className="muted">{texts.dryRunMeans}</span>
-        </div>
+        <Allowed from="editor" label={texts.dryRun}>
+          <div className="row">
+            <Button kind={isChecked ? 'plain' : 'primary'} type="submit" busy={check.isPending}>
+              {texts.dryRun}
+            </Button>
+            <span className="muted">{texts.dryRunMeans}</span>
+          </div>
+        </Allowed>
       </form>
       {checked && isChecked && (
         <ReviewPart

@@ -7,6 +7,7 @@ import { Button } from '../design/button';
 import { ErrorState } from '../design/states';
 import { type Column, Table } from '../design/table';
 import { fill, formatDuration, formatNumber, plural } from '../format';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 
 const texts = TEXTS.newCampaign.review;
@@ -56,9 +57,11 @@ export function ReviewPart({ found, when, error, isBusy, onStart, onDraft }: Rev
       {!isApproved && <p className="notice">{fill(texts.needsApproval, { n: formatNumber(above) })}</p>}
       {error && <ErrorState error={error} />}
       <div className="row">
-        <Button kind="primary" busy={isBusy} onClick={onStart}>
-          {isApproved ? texts.start : texts.ask}
-        </Button>
+        <Allowed from="sender" label={isApproved ? texts.start : texts.ask}>
+          <Button kind="primary" busy={isBusy} onClick={onStart}>
+            {isApproved ? texts.start : texts.ask}
+          </Button>
+        </Allowed>
         <Button busy={isBusy} onClick={onDraft}>
           {texts.draft}
         </Button>

@@ -16,6 +16,7 @@ import { Page } from '../design/page';
 import { ErrorState } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill, formatTime } from '../format';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { CapsPart } from './caps-part';
 import { type Draft, draftOf, policyOf } from './policy-draft';
@@ -96,14 +97,16 @@ function PolicyForm({ policy }: { policy: Policy }) {
       </section>
       <Approval draft={draft} set={set} error={save.error} />
       {save.error && <ErrorState error={save.error} />}
-      <div className="row">
-        <Button kind="primary" type="submit" busy={save.isPending}>
-          {texts.save}
-        </Button>
-        <Button kind="quiet" onClick={() => setDraft(draftOf(policy))}>
-          {texts.reset}
-        </Button>
-      </div>
+      <Allowed from="admin" label={texts.save}>
+        <div className="row">
+          <Button kind="primary" type="submit" busy={save.isPending}>
+            {texts.save}
+          </Button>
+          <Button kind="quiet" onClick={() => setDraft(draftOf(policy))}>
+            {texts.reset}
+          </Button>
+        </div>
+      </Allowed>
     </form>
   );
 }

@@ -8,6 +8,7 @@ import { useToast } from '../design/toast';
 import { fill } from '../format';
 import icon from '../icon.svg';
 import { TEXTS } from '../texts';
+import { NotShown } from './allowed';
 import { NAVIGATION, type Role, reaches } from './navigation';
 import { OfflineBanner } from './offline-banner';
 import { StoppedBanner } from './stopped-banner';
@@ -22,7 +23,6 @@ export function Shell() {
   const { data: user } = useQuery(sessionQuery);
   // Until it is known, nothing is hidden, so that the menu does not jump for most.
   const role = user?.role ?? 'owner';
-  const hidden = hiddenFrom(role);
   const path = useRouterState({ select: ({ location }) => location.pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when the page changes
   useEffect(() => setMenuOpen(false), [path]);
@@ -69,11 +69,9 @@ export function Shell() {
               </ul>
             </div>
           ))}
-          {hidden.length > 0 && (
-            <p className="muted small hidden-places">
-              {fill(nav.hidden, { role, places: hidden.join(', ') })}
-            </p>
-          )}
+          <div className="hidden-places">
+            <NotShown labels={hiddenFrom(role)} />
+          </div>
         </nav>
         <main id="main" className="main" tabIndex={-1}>
           <Outlet />

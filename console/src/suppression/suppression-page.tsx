@@ -22,6 +22,7 @@ import { Table } from '../design/table';
 import { Time } from '../design/time';
 import { useToast } from '../design/toast';
 import { fill } from '../format';
+import { Actions, NotShown, useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { AddSuppression } from './add-suppression';
 
@@ -44,10 +45,24 @@ export function SuppressionPage() {
       lead={texts.lead}
       actions={
         <>
-          <Button kind="primary" onClick={() => setOpen({ what: 'add' })}>
-            {texts.add}
-          </Button>
-          <Button onClick={() => setOpen({ what: 'import' })}>{TEXTS.imports.submit}</Button>
+          <Actions
+            all={[
+              {
+                from: 'editor',
+                label: texts.add,
+                shown: (
+                  <Button kind="primary" onClick={() => setOpen({ what: 'add' })}>
+                    {texts.add}
+                  </Button>
+                ),
+              },
+              {
+                from: 'editor',
+                label: TEXTS.imports.submit,
+                shown: <Button onClick={() => setOpen({ what: 'import' })}>{TEXTS.imports.submit}</Button>,
+              },
+            ]}
+          />
           <a className="button plain" href="/api/suppression.csv" download="suppression.csv">
             {TEXTS.common.export}
           </a>
@@ -74,6 +89,7 @@ export function SuppressionPage() {
 function Entries({ onLift }: { onLift(entry: Suppression): void }) {
   const { page = 1, search = '', channel } = route.useSearch();
   const navigate = route.useNavigate();
+  const may = useMay();
   const list = useQuery({
     queryKey: ['suppressions', { page, search, channel }],
     placeholderData: keepPreviousData,
@@ -125,9 +141,10 @@ function Entries({ onLift }: { onLift(entry: Suppression): void }) {
                 caption={TEXTS.nav.suppression}
                 rows={data}
                 keyOf={({ id }) => id}
-                columns={columns(onLift)}
+                columns={may('admin') ? [...COLUMNS, lifting(onLift)] : COLUMNS}
               />
               <Paging {...pagination} onPage={(next) => void go({ page: next })} />
+              {!may('admin') && <NotShown labels={[texts.lift]} />}
             </>
           )
         }
@@ -136,7 +153,7 @@ function Entries({ onLift }: { onLift(entry: Suppression): void }) {
   );
 }
 
-const columns = (onLift: (entry: Suppression) => void) => [
+const COLUMNS = [
   {
     key: 'address',
     head: texts.address,
@@ -157,18 +174,19 @@ const columns = (onLift: (entry: Suppression) => void) => [
       scope === 'workspace' ? texts.wholeWorkspace : scope.replace(/^sender:/, ''),
   },
   { key: 'since', head: texts.since, cell: ({ createdAt }: Suppression) => <Time at={createdAt} /> },
-  {
-    key: 'actions',
-    head: TEXTS.common.actions,
-    cell: (entry: Suppression) =>
-      entry.address ? (
-        <Button small kind="quiet" onClick={() => onLift(entry)}>
-          {texts.lift}
-          <span className="only-heard">: {entry.address}</span>
-        </Button>
-      ) : null,
-  },
 ];
+
+const lifting = (onLift: (entry: Suppression) => void) => ({
+  key: 'actions',
+  head: TEXTS.common.actions,
+  cell: (entry: Suppression) =>
+    entry.address ? (
+      <Button small kind="quiet" onClick={() => onLift(entry)}>
+        {texts.lift}
+        <span className="only-heard">: {entry.address}</span>
+      </Button>
+    ) : null,
+});
 
 function channelName(channel: Suppression['channel']): string {
   return channel === 'all' ? texts.everyChannel : channels[channel];

@@ -15,6 +15,7 @@ import { Field } from '../design/field';
 import { ErrorState, Skeleton } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill } from '../format';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { bodyOf, type Channel, type Draft, draftOf, keyOf, type Template, textsOf, useDraft } from './draft';
 import { placeholdersIn } from './placeholders';
@@ -67,14 +68,16 @@ export function TemplateEditor({ channel, template }: { channel: Channel; templa
       {save.error && <ErrorState error={save.error} />}
       {warnings.length > 0 && <Warnings warnings={warnings} />}
       <div className="row">
-        <Button
-          kind="primary"
-          type="submit"
-          busy={save.isPending}
-          unavailable={template !== undefined && !isChanged}
-        >
-          {template ? texts.saveVersion : texts.create}
-        </Button>
+        <Allowed from="editor" label={template ? texts.saveVersion : texts.create}>
+          <Button
+            kind="primary"
+            type="submit"
+            busy={save.isPending}
+            unavailable={template !== undefined && !isChanged}
+          >
+            {template ? texts.saveVersion : texts.create}
+          </Button>
+        </Allowed>
         {isChanged && (
           <Button kind="quiet" onClick={() => setDraft(draftOf(channel, template))}>
             {texts.discard}

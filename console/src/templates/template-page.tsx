@@ -10,6 +10,7 @@ import { Page } from '../design/page';
 import { Tabs } from '../design/tabs';
 import { useToast } from '../design/toast';
 import { fill } from '../format';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { TemplateEditor } from './template-editor';
 import { TestSend } from './test-send';
@@ -40,9 +41,11 @@ export function TemplatePage() {
         fill(texts.leadOf, { channel: TEXTS.channels[template.data.channel], version: template.data.version })
       }
       actions={
-        <Button kind="danger" onClick={() => setArchiving(true)}>
-          {texts.archive}
-        </Button>
+        <Allowed from="editor" label={texts.archive}>
+          <Button kind="danger" onClick={() => setArchiving(true)}>
+            {texts.archive}
+          </Button>
+        </Allowed>
       }
     >
       <Loaded query={template} lines={8}>
@@ -62,7 +65,11 @@ export function TemplatePage() {
             {view === 'edit' && (
               <TemplateEditor key={known.version} channel={known.channel} template={known} />
             )}
-            {view === 'test' && <TestSend template={known} />}
+            {view === 'test' && (
+              <Allowed from="editor" label={texts.test}>
+                <TestSend template={known} />
+              </Allowed>
+            )}
             {view === 'versions' && <Versions template={known} />}
           </Tabs>
         )}

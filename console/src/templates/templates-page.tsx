@@ -13,6 +13,7 @@ import { Table } from '../design/table';
 import { Tabs } from '../design/tabs';
 import { Time } from '../design/time';
 import { fill } from '../format';
+import { Allowed, useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
 
 const { templates: texts, channels } = TEXTS;
@@ -30,9 +31,11 @@ export function TemplatesPage() {
       title={TEXTS.nav.templates}
       lead={texts.lead}
       actions={
-        <LinkButton kind="primary" to="/templates/new/$channel" params={{ channel }}>
-          {fill(texts.newOf, { channel: channels[channel] })}
-        </LinkButton>
+        <Allowed from="editor" label={fill(texts.newOf, { channel: channels[channel] })}>
+          <LinkButton kind="primary" to="/templates/new/$channel" params={{ channel }}>
+            {fill(texts.newOf, { channel: channels[channel] })}
+          </LinkButton>
+        </Allowed>
       }
     >
       <Tabs
@@ -58,6 +61,7 @@ type Order = keyof typeof ORDERS;
 function Templates() {
   const { channel = 'email', page = 1, search = '', order = 'newest' } = route.useSearch();
   const navigate = route.useNavigate();
+  const may = useMay();
   const list = useQuery({
     queryKey: ['templates', { channel, page, search, order }],
     placeholderData: keepPreviousData,
@@ -101,7 +105,8 @@ function Templates() {
             <EmptyState
               title={search ? fill(TEXTS.common.nothingFound, { search }) : texts.none}
               action={
-                !search && (
+                !search &&
+                may('editor') && (
                   <LinkButton to="/templates/new/$channel" params={{ channel }}>
                     {fill(texts.newOf, { channel: channels[channel] })}
                   </LinkButton>

@@ -18,6 +18,7 @@ import { EmptyState, messageOf } from '../design/states';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
 import { useToast } from '../design/toast';
+import { Allowed, useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
 
 const { webhooks: texts } = TEXTS;
@@ -59,6 +60,7 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
     },
     onError: (error) => say(messageOf(error), { bad: true }),
   });
+  const may = useMay();
   return (
     <div className="stack">
       <div className="row end">
@@ -74,9 +76,11 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
             </option>
           ))}
         </Select>
-        <Button busy={again.isPending} onClick={() => again.mutate(undefined)}>
-          {texts.redeliverFailed}
-        </Button>
+        <Allowed from="sender" label={texts.redeliverFailed}>
+          <Button busy={again.isPending} onClick={() => again.mutate(undefined)}>
+            {texts.redeliverFailed}
+          </Button>
+        </Allowed>
       </div>
       <Loaded query={{ ...list, data: list.rows }}>
         {(rows) =>
@@ -108,7 +112,7 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
                     key: 'actions',
                     head: TEXTS.common.actions,
                     cell: ({ id, state: now, type }) =>
-                      now === 'pending' ? null : (
+                      now === 'pending' || !may('sender') ? null : (
                         <Button small kind="quiet" onClick={() => again.mutate(id)}>
                           {texts.redeliver}
                           <span className="only-heard">: {type}</span>

@@ -21,6 +21,7 @@ import { ErrorState } from '../design/states';
 import { Time } from '../design/time';
 import { useToast } from '../design/toast';
 import { formatNumber } from '../format';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { Deliveries } from './deliveries';
 import { WebhookForm } from './webhook-form';
@@ -46,7 +47,9 @@ export function WebhookPage() {
       <Loaded query={webhook}>
         {(known) => (
           <>
-            <Actions webhook={known} />
+            <Allowed from="sender" label={TEXTS.common.edit}>
+              <Actions webhook={known} />
+            </Allowed>
             <Facts webhook={known} />
             <h2>{texts.deliveries}</h2>
             <Deliveries webhookId={webhookId} />

@@ -11,6 +11,7 @@ import { Paging } from '../design/paging';
 import { EmptyState } from '../design/states';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { WebhookForm } from './webhook-form';
 
@@ -30,9 +31,11 @@ export function WebhooksPage() {
       }),
   });
   const add = (
-    <Button kind="primary" onClick={() => setAdding(true)}>
-      {texts.new}
-    </Button>
+    <Allowed from="sender" label={texts.new}>
+      <Button kind="primary" onClick={() => setAdding(true)}>
+        {texts.new}
+      </Button>
+    </Allowed>
   );
   return (
     <Page title={TEXTS.nav.webhooks} lead={texts.lead} actions={add}>

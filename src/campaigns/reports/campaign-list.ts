@@ -13,7 +13,8 @@ export async function listCampaigns(
 ): Promise<{ campaigns: CampaignSummary[]; total: number }> {
   const matching = sql`
     from campaigns c left join runs r on r.id = c.current_run
-    where c.workspace_id = ${workspaceId} and ${query.channel} = any(c.channels)
+    where c.workspace_id = ${workspaceId}
+      and ${query.channel === 'all' ? sql`true` : sql`${query.channel} = any(c.channels)`}
       and ${query.search ? sql`c.name ilike ${likePattern(query.search)}` : sql`true`}
       and ${query.status ? sql`${statusExpression} = ${query.status}` : sql`true`}
       and ${query.tag ? sql`${query.tag} = any(c.tags)` : sql`true`}
