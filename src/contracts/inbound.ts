@@ -19,17 +19,17 @@ const data = z
     refused('too_large', 'This is too large'),
   );
 
+/** Many carriers write null for what they do not know. A refusal would lose the rest of the receipt. */
+const known = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
+
 const receipt = z
   .object({
-    id: z.string().min(1).max(LIMITS.idChars).optional(),
-    providerId: carrierId.optional(),
+    id: known(z.string().min(1).max(LIMITS.idChars)),
+    providerId: known(carrierId),
     type: z.enum(TYPES),
-    code: z
-      .union([z.string(), z.number()])
-      .transform((value) => String(value).slice(0, 200))
-      .optional(),
-    at: instant.optional(),
-    data: data.optional(),
+    code: known(z.union([z.string(), z.number()]).transform((value) => String(value).slice(0, 200))),
+    at: known(instant),
+    data: known(data),
   })
   .refine(({ id, providerId }) => id !== undefined || providerId !== undefined, {
     path: ['id'],
@@ -42,7 +42,7 @@ const inboundSms = z.object({
   from: z.string().min(1).max(64),
   to: z.string().min(1).max(64),
   text: z.string(),
-  at: instant.optional(),
+  at: known(instant),
 });
 
 /** One entry, judged by itself, so that a wrong one does not keep the others from being taken. */

@@ -9,6 +9,7 @@ export function codeMeaning(channel: Channel, code: string): string {
   const finding = recipientFinding(channel, code);
   if (finding) return FINDINGS[finding];
   if (channel === 'voice') {
+    if (Object.hasOwn(CALL_ENDS, code)) return CALL_ENDS[code] as string;
     const fault = callFault(code);
     if (fault) return CALL_FAULTS[fault];
   }
@@ -40,6 +41,15 @@ const FINDINGS: Record<NonNullable<ReturnType<typeof recipientFinding>>, string>
   soft: 'The mailbox takes nothing for now, for example because it is full.',
   complaint: 'The recipient marked the message as unwanted.',
   opted_out: 'The carrier blocks this sender for its subscriber, who opted out.',
+};
+
+/** Outcomes of calls, which stand in the place of a code where the carrier gave none. */
+const CALL_ENDS: Record<string, string> = {
+  busy: 'The line was busy.',
+  no_answer: 'The call was not answered.',
+  machine: 'A machine took the call.',
+  failed: 'The call failed.',
+  rejected: 'The call was declined.',
 };
 
 const CALL_FAULTS: Record<NonNullable<ReturnType<typeof callFault>>, string> = {

@@ -16,6 +16,8 @@ describe('what a code means', () => {
     ['sms', '30007', /carrier’s own code/],
     ['voice', '503', /could not place/],
     ['voice', '604', /no such number/],
+    ['voice', 'busy', /line was busy/],
+    ['voice', 'no_answer', /not answered/],
   ])('%s %s', (channel, code, meaning) => {
     expect(codeMeaning(channel, code)).toMatch(meaning);
   });

@@ -68,6 +68,28 @@ describe('what a recipient waits for, through the whole program', () => {
       await of.expectOnTime(id, to, told);
     },
 
+    async 'tells of a recipient’s own hour behind others whose hour comes before'() {
+      const [sooner, later] = [of.newPhone(), of.newPhone()];
+      const people = [
+        { phone: sooner, name: 'S', timezone: 'Etc/UTC' },
+        { phone: later, name: 'L', timezone: 'America/New_York' },
+      ];
+      const startAt = inAMoment(3_600_000);
+      const schedule = { startAt, recipientLocal: true };
+      const [id, paced] = await Promise.all([
+        of.campaign(people, { schedule }),
+        of.campaign(people, { schedule, delivery: { ratePerSecond: 0.01 } }),
+      ]);
+      for (const one of [id, paced]) {
+        const own = await of.untilWhy(one, sooner, 'schedule');
+        const { next } = await of.untilWhy(one, later, 'schedule');
+        // New York is four or five hours behind.
+        const hours = (Date.parse(next?.at ?? '') - Date.parse(own.next?.at ?? '')) / 3_600_000;
+        expect([4, 5]).toContain(hours);
+        await of.act(one, 'cancel');
+      }
+    },
+
     async 'tells of quiet hours and call windows, and of whichever ends last'() {
       const [quiet, called, both] = [of.newPhone(), of.newPhone(), of.newPhone()];
       const ends = nextMinute();

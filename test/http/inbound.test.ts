@@ -59,6 +59,16 @@ describe('POST /inbound/http/{secret}', () => {
     expect(received).toEqual([{ id: 'msg_1', type: 'delivered' }]);
   });
 
+  test('takes null for what the carrier does not know', async () => {
+    const unknown = { providerId: null, code: null, at: null, data: null };
+    const sms = { type: 'inbound', id: 'c1', from: '+12025550101', to: '12345', text: 'Hi', at: null };
+    const { status } = await post([{ id: 'msg_1', type: 'delivered', ...unknown }, sms]);
+    expect(status).toBe(200);
+    expect(received).toEqual([{ id: 'msg_1', type: 'delivered' }]);
+    expect(inbound).toHaveLength(1);
+    expect((await post({ id: null, providerId: null, type: 'delivered' })).status).toBe(422);
+  });
+
   test('takes many, in their order, with the time in UTC and numbers as text', async () => {
     await post([
       { providerId: 42, type: 'ringing', at: '2026-03-01T10:00:00+02:00' },

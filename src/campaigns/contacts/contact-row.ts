@@ -99,10 +99,13 @@ function identityOf(externalId: string | null, email: string | null, phone: stri
 
 type Find = (field: string, code: string, message: string) => null;
 
+/** Spreadsheets quote names that hold a line break. A name is one line, because it may stand in a subject. */
+const LINE_BREAKS = /\s*[\r\n\u0085\u2028\u2029]\s*/g;
+
 function readText(value: unknown, field: ContactField, find: Find): string | null {
   if (value === undefined || value === null) return null;
   if (typeof value !== 'string') return find(field, 'not_a_string', 'must be a string');
-  const text = value.trim();
+  const text = (field === 'name' ? value.replace(LINE_BREAKS, ' ') : value).trim();
   if (text === '') return null;
   const max = CHARS_MAX[field];
   if (text.length > max) return find(field, 'too_long', `is longer than ${max} characters`);

@@ -105,7 +105,8 @@ async function ledgerWaits(
   // Each of these is asked at the moment at which the recipient comes to it, as a page asks.
   waits.push(...hoursWait(facts, laterOf(waits, now)));
   waits.push(...(await capWait(db, facts, laterOf(waits, now))));
-  if (view.state !== 'waiting') waits.push(...(await paceWait(db, facts, laterOf(waits, now))));
+  if (view.state !== 'waiting')
+    waits.push(...(await paceWait(db, facts, { from: laterOf(waits, now), now })));
   if (held.length === 0 && waits.length === 0) waits.push({ why: 'outbox', ahead: 0 });
   return [...held, ...waits];
 }

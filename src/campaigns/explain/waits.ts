@@ -95,22 +95,52 @@ const NOTICED_MS = 1_000;
 
 /**
  * The campaign's pace, its bound on calls, and otherwise the recipients before this one. The permits of one shard are
- * taken in its order; where several shards share the pace, whose permit comes when is not known.
+ * taken in its order; where several shards share the pace, whose permit comes when is not known. A recipient that comes
+ * at a later hour finds those gone who are due before it, and no queue that could be told of now.
  */
 export async function paceWait(
   db: Kysely<CampaignTables>,
   { key, view, run }: RecipientFacts,
-  from: number,
+  { from, now }: { from: number; now: number },
 ): Promise<Wait[]> {
   const queue = await readQueue(db, key);
   if (queue.offered) return [{ why: 'outbox' }];
   const { ahead } = queue;
   const callsMax = run.options.delivery?.maxConcurrentCalls ?? LIMITS.liveCallsDefault;
-  if (view.channel === 'voice' && queue.live_calls >= callsMax) return [{ why: 'pace', ahead }];
-  if (queue.rate === null || queue.next_at === null) return ahead > 0 ? [{ why: 'outbox', ahead }] : [];
-  const at = Math.max(from, queue.next_at.getTime()) + (ahead / queue.rate) * 1_000;
+  const isLater = from - now > NOTICED_MS;
+  if (view.channel === 'voice' && queue.live_calls >= callsMax && !isLater) return [{ why: 'pace', ahead }];
+  if (queue.rate === null || queue.next_at === null) {
+    return ahead > 0 && !isLater ? [{ why: 'outbox', ahead }] : [];
+  }
+  const begins = Math.max(now, queue.next_at.getTime());
+  const before = isLater ? await readAhead(db, key) : [{ count: ahead, dueMs: now }];
+  const at = Math.max(from, afterThose(before, { begins, rate: queue.rate }));
   if (at - from <= NOTICED_MS) return [];
   return [{ why: 'pace', ahead, at: queue.open_shards > 1 ? undefined : new Date(at) }];
+}
+
+interface Ahead {
+  count: number;
+  dueMs: number;
+}
+
+/** When the last of those before a recipient has its permit, if none takes one before it is due. */
+function afterThose(before: readonly Ahead[], { begins, rate }: { begins: number; rate: number }): number {
+  return before.reduce((at, { count, dueMs }) => Math.max(at, dueMs) + (count / rate) * 1_000, begins);
+}
+
+/** Those of the same shard whom no page has taken, in the order in which they are due. */
+async function readAhead(
+  db: Kysely<CampaignTables>,
+  { runId, channel, shard, seq }: RecipientFacts['key'],
+): Promise<Ahead[]> {
+  const { rows } = await sql<Ahead>`
+    select count(*)::int as count, extract(epoch from r.due_at)::float8 * 1000 as "dueMs"
+    from shards s join recipients r on r.run_id = s.run_id and r.channel = s.channel
+      and r.seq >= s.next_seq and r.seq < ${seq}
+    where s.run_id = ${runId} and s.channel = ${channel} and s.shard = ${shard}
+    group by r.due_at order by r.due_at`.execute(db);
+  return rows;
 }
 
 async function readQueue(db: Kysely<CampaignTables>, key: RecipientFacts['key']): Promise<Queue> {

@@ -82,6 +82,12 @@ describe('a contact row', () => {
     );
   });
 
+  test('a name with line breaks is written on one line', () => {
+    expect(judged({ email: 'a@example.com', name: 'Ada\r\n King \nLovelace\n' })).toMatchObject({
+      name: 'Ada King Lovelace',
+    });
+  });
+
   test('an empty field was not given; text is trimmed; all findings come at once', () => {
     expect(judged({ email: ' a@example.com ', name: '  ', phone: null, params: { A: '' } })).toMatchObject({
       email: 'a@example.com',
@@ -90,7 +96,7 @@ describe('a contact row', () => {
       params: {},
     });
     expect(
-      judged({ email: 'x', phone: 'y', timezone: 'z', locale: '!', name: 'a\nb', externalId: 7 }),
+      judged({ email: 'x', phone: 'y', timezone: 'z', locale: '!', name: 'a\u0007b', externalId: 7 }),
     ).toEqual([
       'externalId not_a_string',
       'name invalid_characters',
