@@ -136,6 +136,7 @@ export const VARIABLES = z.object({
   FANFARE_OIDC_ISSUER: issuerUrl.optional(),
   FANFARE_OIDC_CLIENT_ID: z.string().optional(),
   FANFARE_OIDC_CLIENT_SECRET: z.string().optional(),
+  FANFARE_OIDC_ACR_VALUES: z.string().optional(),
   FANFARE_REQUIRE_TOTP: z.enum(['none', 'admin', 'all']).default('none'),
   FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   FANFARE_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),

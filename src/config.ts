@@ -77,7 +77,7 @@ export interface Config {
   smsOptedOut: OptedOutCodes | undefined;
   /** How long records of messages are kept; for ever without it. */
   /** The OpenID provider that users may log in at. */
-  oidc: { issuer: string; clientId: string; clientSecret: string } | undefined;
+  oidc: { issuer: string; clientId: string; clientSecret: string; acrValues: readonly string[] } | undefined;
   /** Of which users one-time codes are demanded; `admin` includes owners. */
   requireTotp: Variables['FANFARE_REQUIRE_TOTP'];
   retentionDays: number | undefined;
@@ -339,7 +339,7 @@ function needSmtp(v: Variables, context: z.core.$RefinementCtx): void {
 const OIDC = ['FANFARE_OIDC_ISSUER', 'FANFARE_OIDC_CLIENT_ID', 'FANFARE_OIDC_CLIENT_SECRET'] as const;
 
 function needOidc(v: Variables, context: z.core.$RefinementCtx): void {
-  const set = OIDC.find((path) => v[path] !== undefined);
+  const set = [...OIDC, 'FANFARE_OIDC_ACR_VALUES' as const].find((path) => v[path] !== undefined);
   for (const path of set ? OIDC : []) {
     if (v[path] === undefined)
       context.addIssue({ code: 'custom', path: [path], message: `needed because ${set} is set` });
@@ -348,7 +348,8 @@ function needOidc(v: Variables, context: z.core.$RefinementCtx): void {
 
 function oidcOf(v: Variables): Config['oidc'] {
   const [issuer, clientId, clientSecret] = OIDC.map((path) => v[path]);
-  return issuer && clientId && clientSecret ? { issuer, clientId, clientSecret } : undefined;
+  const acrValues = v.FANFARE_OIDC_ACR_VALUES?.split(/\s+/).filter(Boolean) ?? [];
+  return issuer && clientId && clientSecret ? { issuer, clientId, clientSecret, acrValues } : undefined;
 }
 
 function smtpOf(v: Variables): SmtpConfig | undefined {

@@ -104,6 +104,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   await sealLaterSecretsAnew(storage, secrets, log);
   const identity = createIdentity({
     ...{ db: requestsDb, audit, sealing: secrets.ofAccounts, requireTotp: config.requireTotp },
+    onUnknown: (kind, requestId) => log.info({ kind, requestId }, 'A log-in that names no one was refused'),
   });
   const unsubscribeTokens = createUnsubscribeTokens(await secrets.ofInstallation('unsubscribe'));
   const unsubscribe = createUnsubscribe({ db: messagingDb, tokens: unsubscribeTokens });

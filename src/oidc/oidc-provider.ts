@@ -6,6 +6,8 @@ export interface OidcSettings {
   issuer: string;
   clientId: string;
   clientSecret: string;
+  /** Classes of log-in (`acr`), one of which the provider has to say that it was. Empty: any. */
+  acrValues: readonly string[];
 }
 
 /** What the browser keeps between the two halves of a log-in, so that the second one belongs to the first. */
@@ -56,6 +58,7 @@ export function createOidcProvider(settings: OidcSettings, now: () => number = D
       const url = oidc.buildAuthorizationUrl(await configuration(), {
         redirect_uri: redirectUri,
         scope: SCOPE,
+        ...(settings.acrValues.length > 0 ? { acr_values: settings.acrValues.join(' ') } : {}),
         state: checks.state,
         nonce: checks.nonce,
         code_challenge: await oidc.calculatePKCECodeChallenge(checks.codeVerifier),
@@ -76,6 +79,7 @@ export function createOidcProvider(settings: OidcSettings, now: () => number = D
       refuseOtherAlgorithms(tokens.id_token ?? '');
       const claims = tokens.claims();
       if (!claims) throw new Error('The provider sent no ID token');
+      refuseWeaker(claims.acr, settings.acrValues);
       if (claims.email !== undefined || !at.serverMetadata().userinfo_endpoint) return verifiedEmail(claims);
       return verifiedEmail(await oidc.fetchUserInfo(at, tokens.access_token, claims.sub));
     },
@@ -107,6 +111,12 @@ function refuseOtherAlgorithms(idToken: string): void {
   const header: unknown = JSON.parse(Buffer.from(idToken.split('.')[0] ?? '', 'base64url').toString('utf8'));
   const { alg } = header as { alg?: unknown };
   if (!ALGORITHMS.includes(String(alg))) throw new Error(`The ID token is signed with ${String(alg)}`);
+}
+
+/** A provider may take `acr_values` as a wish, so that only its answer counts. */
+function refuseWeaker(acr: unknown, wanted: readonly string[]): void {
+  if (wanted.length === 0 || (typeof acr === 'string' && wanted.includes(acr))) return;
+  throw new Error('The log-in at the provider was of no class in FANFARE_OIDC_ACR_VALUES');
 }
 
 function verifiedEmail({ email, email_verified: verified }: Record<string, unknown>): string | undefined {

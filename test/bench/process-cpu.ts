@@ -71,6 +71,9 @@ function cpuByThread(pid: number): CpuBy {
   return cpu;
 }
 
+/** The children of a process, theirs, and so on. */
+export const processesBelow = (pid: number): Process[] => below(allProcesses(), pid);
+
 function allProcesses(): Process[] {
   return readdirSync('/proc').flatMap((entry) => {
     if (!/^\d+$/.test(entry)) return [];

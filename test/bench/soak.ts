@@ -1,8 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client } from 'pg';
 import {
   ApiClient,
   campaignDetail,
@@ -13,12 +12,14 @@ import {
 import { type FanfareProcess, type Place, readCredentials, untilReady } from '../support/fanfare-process';
 import { recordOf, withPlace } from './campaign-rig';
 import { median, note, numberOption, option, percentile, round2, startProduct } from './rig';
+import { type Reading, Readings } from './soak-samples';
 
 /**
  * An installation under mixed load for `--minutes N`: campaigns at `--rate N` recipients a second, single transactional
- * messages, imports, what a console reads, webhooks, and a kill of the whole process every `--kill N` minutes. What it
- * samples every ten seconds (memory, connections, the size of the database, how long requests take) goes to the file of
- * `--out` as CSV; the answer compares the last third with the one before. Needs DATABASE_URL.
+ * messages, imports, what a console reads, webhooks, and a kill of the whole process every `--kill N` minutes of the first
+ * half; in the second half one process lives on, so that what grows slowly shows. What it samples every ten seconds (memory of
+ * ours, of Temporal and of PostgreSQL, CPU, connections, the size of the database, dead rows, how long requests take) goes to the
+ * file of `--out` as CSV; the answer compares the last third with the one before. Needs DATABASE_URL.
  */
 const MINUTES_DEFAULT = 60;
 const RATE_DEFAULT = 200;
@@ -31,13 +32,9 @@ const IMPORT_MS = 30_000;
 const IMPORTED = 1_000;
 const END_LIMIT_MS = 5 * 60_000;
 
-interface Sample {
+interface Sample extends Reading {
   second: number;
-  memoryMb: number;
-  connections: number;
-  databaseMb: number;
   requestP95Ms: number;
-  handOvers: number;
   failures: number;
 }
 
@@ -161,7 +158,8 @@ class Soak {
 
   private async killNowAndThen(): Promise<void> {
     const everyMs = (numberOption('--kill') ?? KILL_MINUTES_DEFAULT) * 60_000;
-    for (let at = Date.now() + everyMs; at < this.endsAt; at += everyMs) {
+    const until = this.endsAt - this.lengthMs / 2;
+    for (let at = Date.now() + everyMs; at <= until; at += everyMs) {
       await delay(Math.max(0, at - Date.now()));
       await this.fanfare.killGroup();
       this.kills += 1;
@@ -171,45 +169,33 @@ class Soak {
 
   private async sample(): Promise<void> {
     const startedAt = Date.now();
+    const readings = new Readings(this.place, this.place.env.DATABASE_URL ?? '');
     while (Date.now() < this.endsAt) {
       await delay(SAMPLE_MS);
-      const [row] = await this.query<{ size: number; connections: number }>(
-        `select pg_database_size(current_database())::float8 as size,
-           (select count(*)::int from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()) as connections`,
-      );
       const sample: Sample = {
         second: Math.round((Date.now() - startedAt) / 1_000),
-        memoryMb: this.memoryMb(),
-        connections: row?.connections ?? 0,
-        databaseMb: Math.round((row?.size ?? 0) / 1e6),
+        ...(await readings.take(this.fanfare.pid)),
         requestP95Ms: Math.round(percentile(this.tookMs, 0.95)),
-        handOvers: recordOf(this.place, 'sms').handOvers,
         failures: this.failures,
       };
       this.tookMs = [];
       this.samples.push(sample);
-      note(JSON.stringify(sample));
+      this.append(sample);
     }
   }
 
-  /** Zero while the process is away. */
-  private memoryMb(): number {
-    try {
-      const status = readFileSync(`/proc/${this.fanfare.pid}/status`, 'utf8');
-      return Math.round(Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024);
-    } catch {
-      return 0;
-    }
+  /** Written at once, so that what was measured survives an end in the middle. */
+  private append(sample: Sample): void {
+    const file = option('--out');
+    note(JSON.stringify(sample));
+    if (!file) return;
+    if (this.samples.length === 1) writeFileSync(file, `${Object.keys(sample).join()}\n`);
+    appendFileSync(file, `${Object.values(sample).join()}\n`);
   }
 
   private async conclude(): Promise<unknown> {
     const counts = await this.untilEnded();
-    const file = option('--out');
     const [first] = this.samples;
-    if (file && first) {
-      const lines = [Object.keys(first), ...this.samples.map((sample) => Object.values(sample))];
-      writeFileSync(file, `${lines.map((line) => line.join()).join('\n')}\n`);
-    }
     const third = Math.floor(this.samples.length / 3);
     const [before, last] = [this.samples.slice(-2 * third, -third), this.samples.slice(-third)];
     const grew = (name: keyof Sample) =>
@@ -231,6 +217,10 @@ class Soak {
       failures: this.failures,
       lastThirdToTheOneBefore: {
         memory: grew('memoryMb'),
+        temporal: grew('temporalMb'),
+        postgres: grew('postgresMb'),
+        cpu: grew('cpuPercent'),
+        deadRows: grew('deadRows'),
         connections: grew('connections'),
         requestP95: grew('requestP95Ms'),
       },
@@ -253,13 +243,5 @@ class Soak {
       if (total.open === 0 || Date.now() > deadline) return total;
       await delay(1_000);
     }
-  }
-
-  private async query<Row>(statement: string): Promise<Row[]> {
-    const client = new Client({ connectionString: this.place.env.DATABASE_URL });
-    await client.connect();
-    const { rows } = await client.query(statement);
-    await client.end();
-    return rows as Row[];
   }
 }

@@ -12,6 +12,7 @@ import { startService, type TestService } from './service';
 describeWithDatabase('log-ins by OpenID Connect', (database) => {
   let service: TestService;
   let issuer: OidcIssuer;
+  const acrValues: string[] = [];
   beforeEach(async () => {
     const db: Kysely<MessagingTables> = (await database.open()).tables<MessagingTables>();
     issuer = await startOidcIssuer();
@@ -20,7 +21,7 @@ describeWithDatabase('log-ins by OpenID Connect', (database) => {
       routes: [
         (app) =>
           oidcRoutes({
-            provider: createOidcProvider({ ...issuer, issuer: issuer.url }),
+            provider: createOidcProvider({ ...issuer, issuer: issuer.url, acrValues }),
             // The real ones need what is made below.
             sessions: {
               loginByProvider: (...given) => service.identity.loginByProvider(...given),
@@ -37,6 +38,7 @@ describeWithDatabase('log-ins by OpenID Connect', (database) => {
   afterEach(async () => {
     await service.app.close();
     await issuer.close();
+    acrValues.length = 0;
   });
 
   const cookiesOf = (headers: Record<string, unknown>) =>
@@ -103,6 +105,19 @@ describeWithDatabase('log-ins by OpenID Connect', (database) => {
     expect(await outcome()).toBe('/console/?error=oidc_failed');
   });
 
+  test('where classes of log-in are demanded, one that is said to be of another or of none is refused', async () => {
+    acrValues.push('urn:example:two-factors', 'phr');
+    const first = await service.call('GET', '/api/session/oidc');
+    const asked = new URL(String(first.headers.location)).searchParams;
+    expect(asked.get('acr_values')).toBe('urn:example:two-factors phr');
+    for (const claims of [{}, { acr: '0' }, { acr: 'urn:example:two-factors phr' }, { acr: ['phr'] }]) {
+      issuer.spoil = { claims };
+      expect([claims, await outcome()]).toEqual([claims, '/console/?error=oidc_failed']);
+    }
+    issuer.spoil = { claims: { acr: 'phr' } };
+    expect(await outcome()).toBe('/console/');
+  });
+
   test('the answer has to belong to a log-in of this browser, and counts once', async () => {
     const [mine, another] = [await begin(), await begin()];
     const failed = '/console/?error=oidc_failed';
@@ -117,7 +132,7 @@ describeWithDatabase('log-ins by OpenID Connect', (database) => {
     issuer.spoil = { refuse: true };
     expect(await outcome()).toBe('/console/?error=oidc_denied');
     await issuer.close();
-    const away = createOidcProvider({ ...issuer, issuer: issuer.url });
+    const away = createOidcProvider({ ...issuer, issuer: issuer.url, acrValues });
     await expect(away.begin('http://127.0.0.1/x')).rejects.toThrow();
   });
 });

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../src/domain/limits';
 import { totpCode } from '../../src/messaging/access/one-time-codes';
 import type { MessagingTables } from '../../src/messaging/model/tables';
@@ -39,6 +39,13 @@ describeWithDatabase('what users do with their own log-in', (database) => {
       queryId: { queryId: 'audited' } as never,
     });
     return rows.map(({ result }) => result);
+  }
+
+  /** What the audit log tells of each log-in. */
+  async function proofs(): Promise<unknown[]> {
+    const { rows } = await sql<{ detail: unknown }>`
+      select detail from audit_entries where action = 'session.login' order by seq`.execute(db);
+    return rows.map(({ detail }) => detail);
   }
 
   describe('sessions', () => {
@@ -166,6 +173,14 @@ describeWithDatabase('what users do with their own log-in', (database) => {
       expect((await login({ totp: codeAt(secret, nowMs - 60_000) })).status).toBe(401);
       expect((await login({ totp: codeAt(secret, nowMs - 30_000) })).status).toBe(200);
       expect(refusal(await call(mine, 'POST', '/api/session/totp', {}))).toEqual([409, 'totp_enabled']);
+      expect(await proofs()).toEqual([
+        { by: 'password' },
+        { by: 'password' },
+        { factor: 'missing', count: 1 },
+        { count: 1 },
+        { by: 'password', factor: 'totp' },
+        { by: 'password', factor: 'totp' },
+      ]);
       expect([await audited('totp.begin'), await audited('totp.enable')]).toEqual([['ok'], ['ok']]);
     });
 
@@ -180,7 +195,7 @@ describeWithDatabase('what users do with their own log-in', (database) => {
       const { secret, recoveryCodes } = await enrol(await cookie());
       expect(recoveryCodes).toHaveLength(10);
       // 120 bits each.
-      for (const each of recoveryCodes) expect(each).toMatch(/^[a-z2-7]{4}(-[a-z2-7]{4}){5}$/);
+      for (const each of recoveryCodes) expect(each).toMatch(/^[a-z2-7]{4}(-[a-z2-7]{4}){6}$/);
       const code = recoveryCodes[3] as string;
       expect((await login({ totp: code.toUpperCase().replaceAll('-', ' ') })).status).toBe(200);
       expect((await login({ totp: code })).status).toBe(401);

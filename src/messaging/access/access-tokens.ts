@@ -8,7 +8,7 @@ import { type MaybePromise, whenDone } from '../../domain/maybe-promise';
 import type { MessagingTables } from '../model/tables';
 import type { AttemptLimit } from './attempt-limit';
 import { createCredentialCache } from './credential-cache';
-import { type LoginOrigin, UNKNOWN_ORIGIN } from './open-session';
+import { type LoginOrigin, type OnUnknown, UNKNOWN_ORIGIN } from './open-session';
 import { hashSecret, matchesHash, newSecret } from './secrets';
 
 const HOUR_MS = 3_600_000;
@@ -60,9 +60,10 @@ export interface AccessTokensDeps {
   now: () => number;
   attempts: AttemptLimit;
   audit: Pick<AuditLog, 'appendIn' | 'recordRepeated'>;
+  onUnknown: OnUnknown;
 }
 
-export function createAccessTokens({ db, now, attempts, audit }: AccessTokensDeps): AccessTokens {
+export function createAccessTokens({ db, now, attempts, audit, onUnknown }: AccessTokensDeps): AccessTokens {
   const cache = createCredentialCache({
     now,
     load: (hash) => loadToken(db, hash),
@@ -80,7 +81,7 @@ export function createAccessTokens({ db, now, attempts, audit }: AccessTokensDep
       // A caller who knows the secret is not guessing, so that a client that is enabled again need not wait.
       if (!client || client.disabled) {
         // Not waited for, so that the time of the answer does not reveal which clients exist.
-        void recordRefusal({ db, audit }, id, origin);
+        void recordRefusal({ db, audit, onUnknown }, id, origin);
         throw new DomainError('invalid_client', 'Client id or secret is wrong');
       }
       return { clientId: id, workspaceId: client.workspaceId, origin };
@@ -141,7 +142,7 @@ async function loadToken(db: Kysely<MessagingTables>, hash: string) {
 
 /** Writes a refusal into the audit log of the client's workspace, if there is such a client. */
 async function recordRefusal(
-  { db, audit }: Pick<AccessTokensDeps, 'db' | 'audit'>,
+  { db, audit, onUnknown }: Pick<AccessTokensDeps, 'db' | 'audit' | 'onUnknown'>,
   clientId: string,
   origin: LoginOrigin | undefined,
 ): Promise<void> {
@@ -150,8 +151,9 @@ async function recordRefusal(
     .select('workspace_id')
     .where('id', '=', clientId)
     .executeTakeFirst()
-    .catch(() => undefined);
-  if (!client) return;
+    .catch(() => null);
+  if (client === null) return;
+  if (!client) return onUnknown('client', origin?.requestId ?? null);
   const known = { clientId, workspaceId: client.workspace_id, origin };
   await audit.recordRepeated(tokenEvent(known, 'token.issue', 'refused'));
 }

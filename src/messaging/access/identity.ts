@@ -8,6 +8,7 @@ import { type ApiKeys, createApiKeys } from './api-keys';
 import { createAttemptLimit } from './attempt-limit';
 import { type Clients, createClients } from './clients';
 import type { IdGenerator } from './id-generator';
+import type { OnUnknown } from './open-session';
 import { createOwnSessions, type OwnSessions } from './own-sessions';
 import { PASSWORD_COST, type PasswordCost } from './passwords';
 import { createSealing, type Sealing } from './sealing';
@@ -46,6 +47,7 @@ export interface IdentityDeps {
   sealing?: Sealing;
   /** Of which users one-time codes are demanded; `admin` includes owners. */
   requireTotp?: 'none' | 'admin' | 'all';
+  onUnknown?: OnUnknown;
 }
 
 const NO_SEALING: Sealing = createSealing([randomBytes(32)]);
@@ -62,14 +64,18 @@ export function createIdentity({
   audit = NOT_AUDITED,
   sealing = NO_SEALING,
   requireTotp = 'none',
+  onUnknown = () => undefined,
 }: IdentityDeps): Identity {
   const attempts = createAttemptLimit(db, now);
-  const tokens = createAccessTokens({ db, now, attempts, audit });
+  const tokens = createAccessTokens({ db, now, attempts, audit, onUnknown });
   const onChanged = () => sessions.forgetSessions();
   const secondFactor = createSecondFactor({ db, now, sealing, onChanged });
   const requiresTotp = (role: Role) =>
     requireTotp === 'all' || (requireTotp === 'admin' && (role === 'owner' || role === 'admin'));
-  const sessions = createSessions({ db, now, passwordCost, attempts, secondFactor, audit, requiresTotp });
+  const sessions = createSessions({
+    ...{ db, now, passwordCost, attempts, secondFactor, audit },
+    ...{ requiresTotp, onUnknown },
+  });
   const apiKeys = createApiKeys(db, now);
   return {
     ...tokens,

@@ -48,10 +48,11 @@ export function otpauthUrl(secret: string, email: string): string {
   return `otpauth://totp/Fanfare:${encodeURIComponent(email)}?${query}`;
 }
 
-const RECOVERY_BYTES = 15;
+/** 28 letters of five bits. */
+const RECOVERY_BYTES = 18;
 const RECOVERY_CODES = 10;
 
-/** Each stands in for a code once. 120 random bits cannot be guessed, so that a plain hash protects them. */
+/** Each stands in for a code once. 140 random bits cannot be guessed, so that a plain hash protects them. */
 export function newRecoveryCodes(): string[] {
   return Array.from({ length: RECOVERY_CODES }, () =>
     (base32(randomBytes(RECOVERY_BYTES)).toLowerCase().match(/.{4}/g) as string[]).join('-'),

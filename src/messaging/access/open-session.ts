@@ -17,6 +17,14 @@ export interface LoginOrigin {
 
 export const UNKNOWN_ORIGIN: LoginOrigin = { address: null, userAgent: null, requestId: null };
 
+/** By what users proved who they are. What a provider has asked of them beyond a password is not known here. */
+export interface LoginProof extends Record<string, string> {
+  by: 'password' | 'oidc';
+}
+
+/** Called when a log-in names a user or a client that there is not: no workspace has an audit log for it. */
+export type OnUnknown = (kind: 'user' | 'client', requestId: string | null) => void;
+
 interface LoginUser {
   id: string;
   workspace_id: string;
@@ -27,7 +35,7 @@ export async function openSession(
   db: Kysely<MessagingTables>,
   audit: Pick<AuditLog, 'appendIn'>,
   user: LoginUser,
-  { at, origin, byProvider }: { at: Date; origin: LoginOrigin; byProvider: boolean },
+  { at, origin, proof }: { at: Date; origin: LoginOrigin; proof: LoginProof },
 ): Promise<string> {
   const token = newSecret('ffu');
   await db.transaction().execute(async (tx) => {
@@ -51,10 +59,10 @@ export async function openSession(
         last_seen_at: at,
         address: origin.address,
         user_agent: origin.userAgent,
-        by_provider: byProvider,
+        by_provider: proof.by === 'oidc',
       })
       .execute();
-    await audit.appendIn(tx, loginEvent(user, origin, 'ok', { by: byProvider ? 'oidc' : 'password' }));
+    await audit.appendIn(tx, loginEvent(user, origin, 'ok', { ...proof }));
   });
   return token;
 }

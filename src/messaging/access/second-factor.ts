@@ -14,8 +14,11 @@ export interface SecondFactor {
   /** Turns it off for a user of this workspace. Fails with `not_found` for any other. */
   remove(user: FactorUser): Promise<void>;
   /** Judges a log-in with the right password; a code that was right is used up. */
-  judge(userId: string, code: string | undefined): Promise<'right' | 'missing' | 'wrong'>;
+  judge(userId: string, code: string | undefined): Promise<FactorVerdict>;
 }
+
+/** `off`: the user has no codes, and needs none. */
+export type FactorVerdict = 'off' | 'totp' | 'recovery_code' | 'missing' | 'wrong';
 
 export interface FactorUser {
   workspaceId: string;
@@ -91,14 +94,14 @@ async function judge(
   { sealing, now }: Pick<SecondFactorDeps, 'sealing' | 'now'>,
   userId: string,
   code: string | undefined,
-) {
+): Promise<FactorVerdict> {
   const stored = await lock(tx, userId);
-  if (!stored?.confirmed_at) return 'right' as const;
-  if (code === undefined || code === '') return 'missing' as const;
+  if (!stored?.confirmed_at) return 'off';
+  if (code === undefined || code === '') return 'missing';
   const step = stepIfReadable({ sealing, now }, userId, stored, code.trim());
   if (step !== undefined) {
     await tx.updateTable('totp_secrets').set({ last_step: step }).where('user_id', '=', userId).execute();
-    return 'right' as const;
+    return 'totp';
   }
   const used = await tx
     .deleteFrom('totp_recovery_codes')
@@ -106,7 +109,7 @@ async function judge(
     .where('code_hash', '=', hashSecret(plainCode(code)))
     .returning('code_hash')
     .executeTakeFirst();
-  return used ? ('right' as const) : ('wrong' as const);
+  return used ? 'recovery_code' : 'wrong';
 }
 
 /** A recovery code works even where the key that opens the secret is lost. */

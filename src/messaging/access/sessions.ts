@@ -11,7 +11,9 @@ import {
   ABSOLUTE_MS,
   IDLE_MS,
   type LoginOrigin,
+  type LoginProof,
   loginEvent,
+  type OnUnknown,
   openSession,
   UNKNOWN_ORIGIN,
 } from './open-session';
@@ -71,6 +73,7 @@ export interface SessionsDeps {
   audit: Pick<AuditLog, 'appendIn' | 'recordRepeated'>;
   /** Whether users with this role need one-time codes. */
   requiresTotp(role: Role): boolean;
+  onUnknown: OnUnknown;
 }
 
 export function createSessions(deps: SessionsDeps): Sessions {
@@ -104,7 +107,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
     login: (input) => logIn(deps, input),
     async loginByProvider(email, origin) {
       const user = await findUser(db).where(sql`lower(u.email)`, '=', email.toLowerCase()).executeTakeFirst();
-      return user && openSession(db, deps.audit, user, { at: new Date(now()), origin, byProvider: true });
+      return (
+        user && openSession(db, deps.audit, user, { at: new Date(now()), origin, proof: { by: 'oidc' } })
+      );
     },
     async logout(token) {
       await db.deleteFrom('sessions').where('token_hash', '=', hashSecret(token)).execute();
@@ -120,7 +125,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
 }
 
 async function logIn(
-  { db, now, passwordCost, attempts, audit, secondFactor }: SessionsDeps,
+  { db, now, passwordCost, attempts, audit, secondFactor, onUnknown }: SessionsDeps,
   { email, password, totp, address, origin = UNKNOWN_ORIGIN }: LoginInput,
 ): Promise<{ token: string; user: User }> {
   let known: Awaited<ReturnType<typeof find>>;
@@ -130,16 +135,23 @@ async function logIn(
     const correct = await verifyPassword(password, known?.password_hash, passwordCost);
     if (!correct || !known) return undefined;
     const code = await secondFactor.judge(known.id, totp);
-    return code === 'wrong' ? undefined : { user: known, needsCode: code === 'missing' };
+    return code === 'wrong' ? undefined : { user: known, code };
   });
   if (!proved) {
     // Not waited for, so that the time of the answer does not reveal which users exist.
     if (known) void audit.recordRepeated(loginEvent(known, origin, 'refused', {}));
+    else onUnknown('user', origin.requestId);
     throw new DomainError('unauthenticated', 'Email or password is wrong');
   }
-  const { user, needsCode } = proved;
-  if (needsCode) throw new DomainError('totp_required', 'A one-time code is needed as well: `totp`');
-  const token = await openSession(db, audit, user, { at: new Date(now()), origin, byProvider: false });
+  const { user, code } = proved;
+  if (code === 'missing') {
+    // The console asks without a code first. Without one after it, a person knows the password and not the code.
+    await audit.recordRepeated(loginEvent(user, origin, 'refused', { factor: 'missing' }));
+    throw new DomainError('totp_required', 'A one-time code is needed as well: `totp`');
+  }
+  const by = 'password' as const;
+  const proof: LoginProof = code === 'totp' || code === 'recovery_code' ? { by, factor: code } : { by };
+  const token = await openSession(db, audit, user, { at: new Date(now()), origin, proof });
   return { token, user: toUser(user) };
 }
 

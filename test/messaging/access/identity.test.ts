@@ -5,6 +5,7 @@ import { SCOPES } from '../../../src/domain/access';
 import { createIdentity, type Identity } from '../../../src/messaging/access/identity';
 import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { describeWithDatabase } from '../../support/storage';
+import { until } from '../../support/until';
 
 const passwordCost = { log2N: 10, r: 8, p: 1 };
 
@@ -49,6 +50,21 @@ describeWithDatabase('identity', (database) => {
         ...{ id: expect.stringMatching(/^key_/), workspaceId: workspace.id, scopes: SCOPES },
       });
     }
+  });
+
+  test('a log-in that names a user or a client that there is not is told of, without the name', async () => {
+    const told: unknown[] = [];
+    identity = createIdentity({ db, passwordCost, onUnknown: (...given) => told.push(given) });
+    const origin = { address: null, userAgent: null, requestId: 'req-1' };
+    const user = { email: 'stranger@example.com', password: 'x', address: 'y', origin };
+    await expect(identity.login(user)).rejects.toMatchObject({ code: 'unauthenticated' });
+    const client = { id: 'cli_none', secret: 'x', address: 'y', origin };
+    await expect(identity.checkClient(client)).rejects.toMatchObject({ code: 'invalid_client' });
+    await until('both are told', async () => told.length === 2);
+    expect(told).toEqual([
+      ['user', 'req-1'],
+      ['client', 'req-1'],
+    ]);
   });
 
   test('a password may be chosen', async () => {
