@@ -4,7 +4,7 @@ module.exports = {
   testMatch: ['**/*.test.ts'],
   // Some need programs of the system, which not every machine has, and some take minutes each: jest.peers.cjs and
   // jest.long.cjs run them.
-  testPathIgnorePatterns: ['/node_modules/', '\\.(peers|long)\\.test\\.ts$'],
+  testPathIgnorePatterns: ['/node_modules/', '\\.(peers|long|figures)\\.test\\.ts$'],
   testEnvironment: '<rootDir>/test/support/environment.ts',
   runtime: '<rootDir>/test/support/runtime.cjs',
   globalSetup: '<rootDir>/test/support/global-setup.ts',

@@ -7,7 +7,7 @@ import { prepare } from './prepare.mjs';
 import { quickSuites } from './quick-suites.mjs';
 
 /**
- * `npm test`, `npm run test:quick`, `npm run test:long` and `npm run test:peers`: prepares the checkout, since worker
+ * `npm test` and `npm run test:quick`, `test:long`, `test:peers` and `test:figures`: prepares the checkout, since worker
  * threads run from the build, sees to the `temporal` executable, since the first test that needs one could not wait
  * minutes for it, then runs jest.
  */
@@ -36,7 +36,7 @@ async function main() {
 }
 
 function argumentsOf() {
-  if (kind === 'peers' || kind === 'long') return ['--config', join(root, `jest.${kind}.cjs`)];
+  if (['peers', 'long', 'figures'].includes(kind)) return ['--config', join(root, `jest.${kind}.cjs`)];
   // More at once than jest.config.cjs has for all: most of what these take is waiting, and they start no program.
   if (kind === 'quick') return ['--maxWorkers=5', '--runTestsByPath', ...quickSuites()];
   return [];

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { campaignRunWorkflowId } from '../../src/domain/ids';
 import { newId } from '../../src/storage/new-id';
 

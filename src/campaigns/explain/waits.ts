@@ -96,7 +96,7 @@ const NOTICED_MS = 1_000;
 /**
  * The campaign's pace, its bound on calls, and otherwise the recipients before this one. The permits of one shard are
  * taken in its order; where several shards share the pace, whose permit comes when is not known. A recipient that comes
- * at a later hour finds those gone who are due before it, and no queue that could be told of now.
+ * at a later hour finds those gone who are due before it, and no queue whose length says anything now.
  */
 export async function paceWait(
   db: Kysely<CampaignTables>,

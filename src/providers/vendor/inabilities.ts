@@ -10,6 +10,6 @@ export const longerThan = (charsMax: number, text: string): Inability[] =>
 /** Whether a sender of SMS is a name, and no number or short code. */
 export const isName = (from: string): boolean => /[^\d+]/.test(from);
 
-/** A message that the vendor would refuse for good, whoever it is for: accounts or routes have changed since it was accepted. */
+/** A message that the vendor would refuse for good, to any recipient: accounts or routes have changed since it was accepted. */
 export const impossible = ([first]: readonly Inability[]): HandOverResult | undefined =>
   first && { kind: 'rejected', code: 'message_not_possible', message: first.message };

@@ -2,7 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import type { Browser, Page } from 'playwright-core';
-import type { CampaignTables } from '../../src/campaigns/tables';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { type ObservedPage, startBrowser } from '../support/browser';
