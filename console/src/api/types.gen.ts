@@ -8584,37 +8584,37 @@ export type RedeliverFailedDeliveriesResponse = RedeliverFailedDeliveriesRespons
 
 export type ReportReceiptsData = {
     body: {
-        id?: string;
-        providerId?: string | number;
+        id?: string | null;
+        providerId?: string | number | null;
         type: 'delivered' | 'undelivered' | 'failed' | 'expired' | 'rejected' | 'ringing' | 'answered' | 'machine' | 'human' | 'digits' | 'recording' | 'completed' | 'busy' | 'no_answer' | 'canceled';
-        code?: string | number;
-        at?: string;
+        code?: string | number | null;
+        at?: string | null;
         data?: {
             [key: string]: unknown;
-        };
+        } | null;
     } | {
         type: 'inbound';
         id: string | number;
         from: string;
         to: string;
         text: string;
-        at?: string;
+        at?: string | null;
     } | Array<{
-        id?: string;
-        providerId?: string | number;
+        id?: string | null;
+        providerId?: string | number | null;
         type: 'delivered' | 'undelivered' | 'failed' | 'expired' | 'rejected' | 'ringing' | 'answered' | 'machine' | 'human' | 'digits' | 'recording' | 'completed' | 'busy' | 'no_answer' | 'canceled';
-        code?: string | number;
-        at?: string;
+        code?: string | number | null;
+        at?: string | null;
         data?: {
             [key: string]: unknown;
-        };
+        } | null;
     } | {
         type: 'inbound';
         id: string | number;
         from: string;
         to: string;
         text: string;
-        at?: string;
+        at?: string | null;
     }>;
     path: {
         secret: string;
