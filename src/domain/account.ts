@@ -59,6 +59,10 @@ export const isOpenTo = (account: Pick<Account, 'workspaces'>, workspaceId: stri
 export const providerName = ({ id, kind, source }: Pick<Account, 'id' | 'kind' | 'source'>): string =>
   source === 'environment' ? kind : `${kind}:${id}`;
 
+/** The id of the account that carried a message of the channel, by its provider's name. */
+export const accountIdOf = (provider: string, channel: Channel): string =>
+  provider.split(':', 2)[1] ?? defaultAccountId(channel);
+
 /** The kind of the account that is called so. */
 export const kindOf = (provider: string): string => provider.split(':', 1)[0] ?? provider;
 

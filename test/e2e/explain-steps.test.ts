@@ -27,7 +27,7 @@ describe('the steps of a recipient, through the whole program', () => {
       expect(frozen?.detail).toContain('“Readers”');
       expect(answered?.detail).toBe('The messaging service took the message.');
       expect(rendered?.data).toMatchObject({ templateId: of.sms, version: 1, segments: 1, encoding: 'gsm7' });
-      expect(handed?.data).toMatchObject({ account: 'simulator', attempt: 1 });
+      expect(handed?.data).toMatchObject({ account: 'default-sms', attempt: 1 });
       expect(handed?.data?.providerId).toEqual(expect.any(String));
       expect(handed?.data?.milliseconds).toBeGreaterThanOrEqual(0);
       expect(told.recipient).toMatchObject({ address: to, channel: 'sms' });

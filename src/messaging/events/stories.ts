@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { AccountState } from '../../domain/account';
+import { type AccountState, accountIdOf } from '../../domain/account';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import type { MessageStory, SuppressionEvidence } from '../../domain/message-story';
@@ -53,7 +53,8 @@ function storyOf(
 ): MessageStory {
   const { uid, channel, state, code, provider, providerId, segments, encoding, attempt, updatedAt } = message;
   return {
-    ...{ uid, channel, state, code, account: provider, providerId },
+    ...{ uid, channel, state, code, providerId },
+    account: provider === undefined ? undefined : accountIdOf(provider, channel),
     ...{ templateId: message['template-id'], version: message.version, segments, encoding },
     ...{ attempt, attemptsMax: LIMITS.handoverAttempts, updatedAt },
     events: message.events.map((event) => ({

@@ -33,7 +33,7 @@ describeWithDatabase('the story of a message', (database) => {
     const [handed] = one.sms.taken;
     const story = await tell('gone');
     expect(story).toMatchObject({
-      ...{ state: 'sent', account: 'scripted', providerId: `p:${handed?.id}`, attempt: 1 },
+      ...{ state: 'sent', account: 'default-sms', providerId: `p:${handed?.id}`, attempt: 1 },
       ...{ templateId: rig.smsTemplate, version: 1, segments: 1, encoding: 'gsm7', waits: null },
     });
     expect(story.events.map(({ type }) => type)).toEqual(['accepted', 'sent']);
