@@ -37,7 +37,7 @@ export function RunningCampaigns({ campaigns }: { campaigns: Overview['campaigns
   );
 }
 
-/** Pausing is for whoever notices; going on is a decision to send. */
+/** An editor may pause. Going on is a decision to send, and needs a sender. */
 const CONTROLS = [
   { from: 'editor', label: campaign.control.pause },
   { from: 'sender', label: campaign.control.resume },
