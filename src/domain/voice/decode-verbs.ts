@@ -26,11 +26,7 @@ export interface DecodedVoice {
 
 /** Decodes the program of a document's tree, whose depth is limited. */
 export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
-  return createDecoder(report).decode(root);
-}
-
-function createDecoder(report: Report) {
-  return new VoiceDecoder(report);
+  return new VoiceDecoder(report).decode(root);
 }
 
 class VoiceDecoder {
