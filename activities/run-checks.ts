@@ -1,16 +1,18 @@
 import type { Kysely } from 'kysely';
 import type { CampaignTables } from '../src/campaigns/model/tables';
 import { hasLaterStage, isStageFresh } from '../src/campaigns/release/later-stages';
+import { openFallbackTurns } from '../src/campaigns/runs/fallback-turns';
 import { hasUnsent, readCounts, unsettled } from '../src/campaigns/runs/ledger-counts';
 import { firstDue } from '../src/campaigns/runs/next-due';
 import { dueShards, gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
 import { loadRun, moveRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
+import { fallbackAfterMs } from '../src/domain/fallback';
 import { LIMITS } from '../src/domain/limits';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import { applyMissedControl } from './apply-control';
 import type { ActivityDeps } from './deps';
-import { TurnLooks } from './fallback-checks';
 import { closedChannels, lookAtStages } from './stage-checks';
+import { stoppingRun } from './stop-run';
 
 export type { ShardRef };
 
@@ -151,4 +153,46 @@ function waiting(...waits: (number | undefined)[]): Waiting {
   const known = waits.filter((wait) => wait !== undefined);
   if (known.length === 0) return { kind: 'wait' };
   return { kind: 'wait', waitMs: Math.max(LIMITS.lookMinMs, Math.ceil(Math.min(...known))) };
+}
+
+/**
+ * Finds recipients whose next channel is due, in runs that go from channel to channel. A look reads every
+ * waiting recipient, so the next look comes later the longer this one took. Looks are also as rare as gathered
+ * retries, because what they find wakes shards.
+ */
+class TurnLooks {
+  /** By run: the earliest time of its next look. Entries in the past are deleted. */
+  private readonly rests = new Map<string, number>();
+
+  constructor(
+    private readonly db: Kysely<CampaignTables>,
+    private readonly gatewayFor: ActivityDeps['gatewayFor'],
+  ) {}
+
+  /** Returns shards to wake or start now, and the time until the next channel is due by time alone. */
+  async look(run: RunPlan): Promise<{ shards: ShardRef[]; waitMs?: number }> {
+    if (run.options.strategy !== 'fallback') return { shards: [] };
+    const startedAt = Date.now();
+    for (const [runId, restsUntil] of this.rests) if (restsUntil <= startedAt) this.rests.delete(runId);
+    const restsUntil = this.rests.get(run.runId);
+    if (restsUntil !== undefined) return { shards: [], waitMs: restsUntil - startedAt };
+    const given = await stoppingRun(this.db, run, async () =>
+      openFallbackTurns(this.db, {
+        runId: run.runId,
+        channels: run.channels,
+        afterMs: fallbackAfterMs(run.options),
+        tellsMore: (await this.gatewayFor(run.workspaceId).capabilities()).has('events'),
+      }),
+    );
+    if ('kind' in given) return { shards: [] };
+    const now = Date.now();
+    const restMs = Math.max(
+      LIMITS.turnLookMs,
+      (now - startedAt) / LIMITS.turnLookShare,
+      await gatherMs(this.db, run.runId),
+    );
+    this.rests.set(run.runId, now + restMs);
+    if (given.nextAtMs === undefined) return { shards: given.shards };
+    return { shards: given.shards, waitMs: Math.max(restMs, given.nextAtMs - now) };
+  }
 }

@@ -13,7 +13,7 @@ import type {
   RunLauncher,
   SendLauncher,
   TemplateLookup,
-} from '../campaigns/model/ports';
+} from '../campaigns/model/dependencies';
 import type { CampaignTables } from '../campaigns/model/tables';
 import { followPolicy } from '../campaigns/policy/follow-policy';
 import { createPolicies } from '../campaigns/policy/policy';
@@ -88,7 +88,7 @@ import type { Metrics } from '../metrics/metrics';
 import { getFromSns } from '../providers/mail-events/sns';
 import { VENDORS } from '../providers/vendor/vendors';
 import type { Tables } from '../storage/storage';
-import { contactNews } from './contact-news';
+import { contactActivity } from './contact-activity';
 import { suppressErased } from './erasures';
 import { isToldHowToOptOut } from './notice-rule';
 import { createOverview } from './overview';
@@ -239,7 +239,7 @@ function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
     senderRule: parts.senders.refusalOf,
     log,
   });
-  const timeline = createContactTimeline({ db, news: contactNews(storage.tables<MessagingTables>()) });
+  const timeline = createContactTimeline({ db, news: contactActivity(storage.tables<MessagingTables>()) });
   return [
     stopRoutes({ stops }),
     overviewRoutes(createOverview({ storage, delivery, accounts: accountsOf(parts).store })),

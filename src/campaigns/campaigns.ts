@@ -35,12 +35,12 @@ import type {
   SenderRule,
   SuppressionRule,
   TemplateLookup,
-} from './model/ports';
+} from './model/dependencies';
 import type { CampaignTables } from './model/tables';
 import { createContactRoom } from './model/workspace-room';
 import { readReleaseView } from './release/release-view';
 import { describeCampaign } from './reports/campaign-detail';
-import { listCampaigns } from './reports/campaign-list';
+import { listCampaigns, listRuns } from './reports/campaign-list';
 import { readOutcomes } from './reports/recipient-outcomes';
 import {
   listRecipients,
@@ -50,7 +50,6 @@ import {
   recipientPages,
   withCalls,
 } from './reports/recipients';
-import { listRuns } from './reports/run-list';
 import { type RunTimeline, readTimeline } from './reports/run-timeline';
 import { readStop } from './stops/stops';
 

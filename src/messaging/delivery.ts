@@ -5,7 +5,7 @@ import { type Account, type AccountState, defaultAccountId } from '../domain/acc
 import { CHANNELS, type Channel } from '../domain/channel';
 import { isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
-import type { MessageStory } from '../domain/message-story';
+import type { MessageStory } from '../domain/message-history';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
 import type { Foreground } from '../foreground';
 import type { Log } from '../log';
@@ -125,292 +125,303 @@ interface DeliveryDeps {
 }
 
 export function createDelivery(deps: DeliveryDeps): Delivery {
-return new MessageDelivery(deps);
+  return new MessageDelivery(deps);
 }
 
 class MessageDelivery implements Delivery {
-private readonly requestDb: Kysely<MessagingTables>;
-private readonly feed: EventFeed;
-private readonly outbox: OutboxCount;
-private readonly receipts: ReturnType<typeof createReceipts>;
-private readonly holds: ReturnType<typeof createHolds>;
-private readonly lanes: ReturnType<typeof createLanes>;
-private readonly limits: SenderLimits;
-private readonly dispatcher: Dispatcher;
-private readonly carriers: Carriers | undefined;
-private readonly doubts: ReturnType<typeof createRechecks>;
-private readonly withdrawals: ReturnType<typeof createWithdrawals>;
-private readonly lookUps: ReturnType<typeof createStatusLookup>;
-private readonly acceptance: ReturnType<typeof createAccept>;
-private readonly cancels: GroupCommit<string, Canceled | "already_canceled">;
-private readonly inbound: ReturnType<typeof createInboundMessages>;
-readonly outboxDepth: Delivery['outboxDepth'];
-readonly readEvents: Delivery['readEvents'];
-readonly receiptsOf: Delivery['receiptsOf'];
-readonly inboundOf: Delivery['inboundOf'];
-readonly senderLimits: Delivery['senderLimits'];
-readonly senderRate: Delivery['senderRate'];
-readonly release: Delivery['release'];
-readonly stopsChanged: Delivery['stopsChanged'];
+  private readonly requestDb: Kysely<MessagingTables>;
+  private readonly feed: EventFeed;
+  private readonly outbox: OutboxCount;
+  private readonly receipts: ReturnType<typeof createReceipts>;
+  private readonly holds: ReturnType<typeof createHolds>;
+  private readonly lanes: ReturnType<typeof createLanes>;
+  private readonly limits: SenderLimits;
+  private readonly dispatcher: Dispatcher;
+  private readonly carriers: Carriers | undefined;
+  private readonly doubts: ReturnType<typeof createRechecks>;
+  private readonly withdrawals: ReturnType<typeof createWithdrawals>;
+  private readonly lookUps: ReturnType<typeof createStatusLookup>;
+  private readonly acceptance: ReturnType<typeof createAccept>;
+  private readonly cancels: GroupCommit<string, Canceled | 'already_canceled'>;
+  private readonly inbound: ReturnType<typeof createInboundMessages>;
+  readonly outboxDepth: Delivery['outboxDepth'];
+  readonly readEvents: Delivery['readEvents'];
+  readonly receiptsOf: Delivery['receiptsOf'];
+  readonly inboundOf: Delivery['inboundOf'];
+  readonly senderLimits: Delivery['senderLimits'];
+  readonly senderRate: Delivery['senderRate'];
+  readonly release: Delivery['release'];
+  readonly stopsChanged: Delivery['stopsChanged'];
 
-constructor(private readonly deps: DeliveryDeps) {
-const { db, log, templates } = deps;
-this.requestDb = deps.requestDb ?? db;
-this.feed = createEventFeed({ db });
-this.outbox = createOutboxCount(db);
-this.receipts = this.openReceipts();
-this.holds = createHolds({ db: this.requestDb, stops: deps.stops, onReleased: () => this.dispatcher.lookAgain() });
-this.lanes = createLanes({
-    db: db,
-    log: log,
-    onAdopted: (lane) => this.dispatcher.adoptLane(lane),
-    onLost: (lane) => this.dispatcher.closeLane(lane),
-  });
-this.limits = createSenderLimits({
-    db,
-    defaults: deps.senderLimits ?? {},
-    log,
-    onChanged: () => this.dispatcher.limitsChanged(),
-  });
-this.dispatcher = this.openDispatcher();
-this.carriers = this.openCarriers();
-this.doubts = createRechecks(() => this.dispatcher.lookAgain());
-this.withdrawals = createWithdrawals({ db: this.requestDb, providerOf: (name) => this.called(name, 'voice'), log });
-this.lookUps = createStatusLookup({
-    ...{ db: db, templates: templates, log: log },
-    lookUp: (provider, channel, message) => this.called(provider, channel)?.lookUp?.(message),
-    take: (provider, some) => this.receipts.sinkOf(provider)(some),
-  });
-this.acceptance = this.openAcceptance();
-this.cancels = createGroupCommit<string, Canceled | 'already_canceled'>({
-    commit: (workspaceId, uids) => cancelMessages(this.deps.db, workspaceId, uids),
-    isPoison: isDataError,
-    sizeOf: () => 0,
-    countMax: LIMITS.groupCommitMessages,
-    bytesMax: LIMITS.groupCommitBytes,
-    lingerMs: LIMITS.groupCommitLingerMs,
-  });
-this.inbound = createInboundMessages({
-    db: db,
-    acceptOwn: this.acceptance.acceptOwn,
-    onEvents: this.feed.notify,
-    log: log,
-  });
-this.outboxDepth = this.outbox.depth;
-this.readEvents = this.feed.read;
-this.receiptsOf = this.receipts.sinkOf;
-this.inboundOf = this.inbound.sinkOf;
-this.senderLimits = createSenderLimitList({ db: deps.db, onChanged: this.limits.refresh });
-this.senderRate = this.limits.rateOf;
-this.release = this.holds.release;
-this.stopsChanged = this.holds.refresh;
-}
-
-readonly accept: Delivery['accept'] = async (workspaceId, message) => {
-      this.deps.traces?.accepting(workspaceId, [message]);
-      const [outcome] = await this.acceptance.accept(workspaceId, [message]);
-      if (!outcome?.ok) throw outcome?.error;
-      return outcome.answer;
-    };
-
-readonly acceptMany: Delivery['acceptMany'] = (workspaceId, messages) => {
-      this.deps.traces?.accepting(workspaceId, messages);
-      return this.acceptance.accept(workspaceId, messages);
-    };
-
-readonly track: Delivery['track'] = (workspaceId, uid) => trackMessage(this.requestDb, workspaceId, uid);
-
-readonly stories: Delivery['stories'] = (workspaceId, uids) =>
-      messageStories(this.requestDb, workspaceId, uids, (message) => {
-        const closed = this.carriers?.closedFor(message);
-        if (!closed) return this.dispatcher.ways.accountFor(message);
-        const { account, channel, code, since } = closed;
-        return { channel, kind: account.kind, account: account.id, state: 'paused', reason: code, since };
-      });
-
-readonly list: Delivery['list'] = (workspaceId, query) => listMessages(this.requestDb, workspaceId, query);
-
-readonly cancel: Delivery['cancel'] = async (workspaceId, uid) => {
-      const [outcome] = await this.cancels.add(workspaceId, [uid]);
-      // It has left; a call that still rings is taken back all the same, which its receipt tells.
-      if (outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable') {
-        await this.withdrawals.ofMessage(workspaceId, uid);
-      }
-      if (!outcome?.ok) throw outcome?.error;
-      const canceled = outcome.answer;
-      if (canceled !== 'already_canceled') {
-        this.dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
-        if (canceled.wasDue) this.outbox.change(workspaceId, canceled.class, -1);
-        this.feed.notify(workspaceId);
-      }
-      return trackMessage(this.requestDb, workspaceId, uid);
-    };
-
-readonly accounts: Delivery['accounts'] = () => [...this.dispatcher.ways.all()].map(({ limiter }) => limiter.account);
-
-readonly accountStands: Delivery['accountStands'] = () =>
-      [...this.dispatcher.ways.all()].map(({ limiter }) => ({
-        ...limiter.account,
-        since: new Date(limiter.stateSinceMs).toISOString(),
-      }));
-
-readonly carriersChanged: Delivery['carriersChanged'] = async () => this.carriers?.refresh();
-
-readonly accountFault: Delivery['accountFault'] = (accountId) => this.carriers?.faultOf(accountId);
-
-readonly findInabilities: Delivery['findInabilities'] = async (question) => {
-      const wish = await wishOf(this.deps.templates, question);
-      const unable = this.deps.carriers?.unable;
-      return this.carriers && unable ? findInabilities(wish, this.carriers.reachOf(question), unable) : [];
-    };
-
-readonly sendersRefused: Delivery['sendersRefused'] = async ({ accountId, provider }, refusals) => {
-      const open = (await refusedSenders(this.requestDb, provider, refusals)).filter(
-        (one) => this.carriers?.isClosed(accountId, one) === false,
-      );
-      for (const refused of open) await closeSender(this.requestDb, { accountId, ...refused });
-      if (open.length > 0) await this.carriers?.refresh();
-    };
-
-readonly probeAccount: Delivery['probeAccount'] = (accountId) => {
-      this.dispatcher.ways.probe(accountId);
-      this.dispatcher.wake();
-    };
-
-readonly hold: Delivery['hold'] = async (workspaceId, campaign) => {
-      await this.holds.hold(workspaceId, campaign);
-      await this.withdrawals.ofTag(workspaceId, campaign);
-    };
-
-readonly start: Delivery['start'] = async () => {
-      await this.holds.start();
-      await this.limits.start();
-      // Before the first lane is adopted: what is found in it may have been with any account.
-      await this.carriers?.start();
-      this.dispatcher.start();
-      await this.lanes.start();
-      await this.outbox.start();
-      this.receipts.start();
-      this.lookUps.start();
-      for (const provider of new Set(Object.values(this.deps.providers))) {
-        await provider.start(this.receipts.sinkOf(provider.name), this.inbound.sinkOf(provider.name));
-      }
-      this.inbound.start();
-    };
-
-readonly stop: Delivery['stop'] = async () => {
-      await this.inbound.stop();
-      await this.acceptance.idle();
-      this.doubts.stop();
-      await this.lookUps.stop();
-      this.carriers?.stop();
-      await this.dispatcher.stop(DRAIN_MS);
-      await this.dispatcher.ways.closeProviders();
-      await this.receipts.stop();
-      this.holds.stop();
-      this.limits.stop();
-      this.outbox.stop();
-      this.feed.stop();
-      await this.lanes.release();
-    };
-
-private openReceipts() {
-return createReceipts({
-    db: this.deps.db,
-    templates: this.deps.templates,
-    log: this.deps.log,
-    isUnderWay: (messageId) => this.dispatcher.isUnderWay(messageId),
-    onEvents: this.feed.notify,
-    onCallsEnded: (workspaceId, ids) => this.limits.callsEnded(workspaceId, ids),
-    observer: this.deps.observer,
-    foreground: this.deps.foreground,
-  });
-}
-
-/** Each channel's default account is there from the beginning. */
-private openDispatcher(): Dispatcher {
-const dispatcher = new Dispatcher({
-    db: this.deps.db,
-    templates: this.deps.templates,
-    listUnsubscribe: this.deps.listUnsubscribe,
-    wayOf: (message) => this.carriers?.wayOf(message) ?? defaultWayOf(message),
-    preferredWayOf: (message) => this.carriers?.preferredWayOf(message) ?? defaultWayOf(message),
-    closeSender: (refusal) => this.carriers?.closeSender(refusal),
-    isClosed: (accountId, message) => this.carriers?.isClosed(accountId, message) ?? false,
-    lanes: this.lanes,
-    holds: this.holds,
-    limits: this.limits,
-    outbox: this.outbox,
-    log: this.deps.log,
-    events: { onEvents: this.feed.notify, onHandedOver: this.receipts.handedOver },
-    observer: this.deps.observer,
-    traces: this.deps.traces,
-    foreground: this.deps.foreground,
-  });
-for (const channel of CHANNELS) {
-    const id = defaultAccountId(channel);
-    const account = this.deps.carriers?.environment.find((one) => one.id === id) ?? unnamed(id, channel);
-    dispatcher.ways.add({ id: wayId(id, channel), account, provider: this.deps.providers[channel] });
-  }
-return dispatcher;
-}
-
-private openCarriers(): Carriers | undefined {
-const { carriers } = this.deps;
-return carriers && createCarriers({
-      ...carriers,
-      ...{ db: this.requestDb, log: this.deps.log },
-      addWay: async (way) => {
-        const { provider } = way;
-        await provider.start(this.receipts.sinkOf(provider.name), this.inbound.sinkOf(provider.name));
-        this.dispatcher.ways.add(way);
-      },
-      removeWay: (id) => this.dispatcher.ways.remove(id),
-      isDown: (way) => this.dispatcher.ways.isDown(way),
-      onSenderClosed: () => this.dispatcher.rerouted(),
-      onRouted: (processes) => {
-        this.dispatcher.ways.shareWith(processes);
-        this.dispatcher.rerouted();
-      },
+  constructor(private readonly deps: DeliveryDeps) {
+    const { db, log, templates } = deps;
+    this.requestDb = deps.requestDb ?? db;
+    this.feed = createEventFeed({ db });
+    this.outbox = createOutboxCount(db);
+    this.receipts = this.openReceipts();
+    this.holds = createHolds({
+      db: this.requestDb,
+      stops: deps.stops,
+      onReleased: () => this.dispatcher.lookAgain(),
     });
-}
+    this.lanes = createLanes({
+      db: db,
+      log: log,
+      onAdopted: (lane) => this.dispatcher.adoptLane(lane),
+      onLost: (lane) => this.dispatcher.closeLane(lane),
+    });
+    this.limits = createSenderLimits({
+      db,
+      defaults: deps.senderLimits ?? {},
+      log,
+      onChanged: () => this.dispatcher.limitsChanged(),
+    });
+    this.dispatcher = this.openDispatcher();
+    this.carriers = this.openCarriers();
+    this.doubts = createRechecks(() => this.dispatcher.lookAgain());
+    this.withdrawals = createWithdrawals({
+      db: this.requestDb,
+      providerOf: (name) => this.called(name, 'voice'),
+      log,
+    });
+    this.lookUps = createStatusLookup({
+      ...{ db: db, templates: templates, log: log },
+      lookUp: (provider, channel, message) => this.called(provider, channel)?.lookUp?.(message),
+      take: (provider, some) => this.receipts.sinkOf(provider)(some),
+    });
+    this.acceptance = this.openAcceptance();
+    this.cancels = createGroupCommit<string, Canceled | 'already_canceled'>({
+      commit: (workspaceId, uids) => cancelMessages(this.deps.db, workspaceId, uids),
+      isPoison: isDataError,
+      sizeOf: () => 0,
+      countMax: LIMITS.groupCommitMessages,
+      bytesMax: LIMITS.groupCommitBytes,
+      lingerMs: LIMITS.groupCommitLingerMs,
+    });
+    this.inbound = createInboundMessages({
+      db: db,
+      acceptOwn: this.acceptance.acceptOwn,
+      onEvents: this.feed.notify,
+      log: log,
+    });
+    this.outboxDepth = this.outbox.depth;
+    this.readEvents = this.feed.read;
+    this.receiptsOf = this.receipts.sinkOf;
+    this.inboundOf = this.inbound.sinkOf;
+    this.senderLimits = createSenderLimitList({ db: deps.db, onChanged: this.limits.refresh });
+    this.senderRate = this.limits.rateOf;
+    this.release = this.holds.release;
+    this.stopsChanged = this.holds.refresh;
+  }
 
-private openAcceptance() {
-return createAccept({
-    db: this.deps.db,
-    templates: this.deps.templates,
-    policyOf: this.deps.policyOf,
-    senderRule: this.deps.senderRule,
-    flowWay: (message) => this.carriers?.flowWayOf(message),
-    impossible: impossibleRule(() => this.carriers, this.deps.carriers?.unable),
-    lanes: this.lanes,
-    outbox: this.outbox,
-    senders: createSmsSenders(this.deps.db),
-    onAccepted: (lane, drafts, atMs) => this.offer(lane, drafts, atMs),
-    onDoubt: this.doubts.raise,
-    onWaiting: (lane, id) => this.dispatcher.lookFor(lane, id),
-    onEvents: this.feed.notify,
-  });
-}
+  readonly accept: Delivery['accept'] = async (workspaceId, message) => {
+    this.deps.traces?.accepting(workspaceId, [message]);
+    const [outcome] = await this.acceptance.accept(workspaceId, [message]);
+    if (!outcome?.ok) throw outcome?.error;
+    return outcome.answer;
+  };
 
-/** Accepted messages are in the table: what is due goes to the queue, the rest is expected at its time. */
-private offer(...[lane, drafts, atMs]: Parameters<Parameters<typeof createAccept>[0]['onAccepted']>): void {
+  readonly acceptMany: Delivery['acceptMany'] = (workspaceId, messages) => {
+    this.deps.traces?.accepting(workspaceId, messages);
+    return this.acceptance.accept(workspaceId, messages);
+  };
 
-      tellMoves(this.deps.observer, drafts, ({ channel }) => channel);
-      this.dispatcher.offer(
-        lane,
-        drafts.filter((draft) => draft.state === 'accepted'),
-        atMs,
-      );
-      for (const draft of drafts) {
-        if (draft.state === 'scheduled' && draft.sendAt) {
-          this.dispatcher.expect(lane, draft, Date.parse(draft.sendAt));
-        }
+  readonly track: Delivery['track'] = (workspaceId, uid) => trackMessage(this.requestDb, workspaceId, uid);
+
+  readonly stories: Delivery['stories'] = (workspaceId, uids) =>
+    messageStories(this.requestDb, workspaceId, uids, (message) => {
+      const closed = this.carriers?.closedFor(message);
+      if (!closed) return this.dispatcher.ways.accountFor(message);
+      const { account, channel, code, since } = closed;
+      return { channel, kind: account.kind, account: account.id, state: 'paused', reason: code, since };
+    });
+
+  readonly list: Delivery['list'] = (workspaceId, query) => listMessages(this.requestDb, workspaceId, query);
+
+  readonly cancel: Delivery['cancel'] = async (workspaceId, uid) => {
+    const [outcome] = await this.cancels.add(workspaceId, [uid]);
+    // It has left; a call that still rings is taken back all the same, which its receipt tells.
+    if (outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable') {
+      await this.withdrawals.ofMessage(workspaceId, uid);
+    }
+    if (!outcome?.ok) throw outcome?.error;
+    const canceled = outcome.answer;
+    if (canceled !== 'already_canceled') {
+      this.dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
+      if (canceled.wasDue) this.outbox.change(workspaceId, canceled.class, -1);
+      this.feed.notify(workspaceId);
+    }
+    return trackMessage(this.requestDb, workspaceId, uid);
+  };
+
+  readonly accounts: Delivery['accounts'] = () =>
+    [...this.dispatcher.ways.all()].map(({ limiter }) => limiter.account);
+
+  readonly accountStands: Delivery['accountStands'] = () =>
+    [...this.dispatcher.ways.all()].map(({ limiter }) => ({
+      ...limiter.account,
+      since: new Date(limiter.stateSinceMs).toISOString(),
+    }));
+
+  readonly carriersChanged: Delivery['carriersChanged'] = async () => this.carriers?.refresh();
+
+  readonly accountFault: Delivery['accountFault'] = (accountId) => this.carriers?.faultOf(accountId);
+
+  readonly findInabilities: Delivery['findInabilities'] = async (question) => {
+    const wish = await wishOf(this.deps.templates, question);
+    const unable = this.deps.carriers?.unable;
+    return this.carriers && unable ? findInabilities(wish, this.carriers.reachOf(question), unable) : [];
+  };
+
+  readonly sendersRefused: Delivery['sendersRefused'] = async ({ accountId, provider }, refusals) => {
+    const open = (await refusedSenders(this.requestDb, provider, refusals)).filter(
+      (one) => this.carriers?.isClosed(accountId, one) === false,
+    );
+    for (const refused of open) await closeSender(this.requestDb, { accountId, ...refused });
+    if (open.length > 0) await this.carriers?.refresh();
+  };
+
+  readonly probeAccount: Delivery['probeAccount'] = (accountId) => {
+    this.dispatcher.ways.probe(accountId);
+    this.dispatcher.wake();
+  };
+
+  readonly hold: Delivery['hold'] = async (workspaceId, campaign) => {
+    await this.holds.hold(workspaceId, campaign);
+    await this.withdrawals.ofTag(workspaceId, campaign);
+  };
+
+  readonly start: Delivery['start'] = async () => {
+    await this.holds.start();
+    await this.limits.start();
+    // Before the first lane is adopted: what is found in it may have been with any account.
+    await this.carriers?.start();
+    this.dispatcher.start();
+    await this.lanes.start();
+    await this.outbox.start();
+    this.receipts.start();
+    this.lookUps.start();
+    for (const provider of new Set(Object.values(this.deps.providers))) {
+      await provider.start(this.receipts.sinkOf(provider.name), this.inbound.sinkOf(provider.name));
+    }
+    this.inbound.start();
+  };
+
+  readonly stop: Delivery['stop'] = async () => {
+    await this.inbound.stop();
+    await this.acceptance.idle();
+    this.doubts.stop();
+    await this.lookUps.stop();
+    this.carriers?.stop();
+    await this.dispatcher.stop(DRAIN_MS);
+    await this.dispatcher.ways.closeProviders();
+    await this.receipts.stop();
+    this.holds.stop();
+    this.limits.stop();
+    this.outbox.stop();
+    this.feed.stop();
+    await this.lanes.release();
+  };
+
+  private openReceipts() {
+    return createReceipts({
+      db: this.deps.db,
+      templates: this.deps.templates,
+      log: this.deps.log,
+      isUnderWay: (messageId) => this.dispatcher.isUnderWay(messageId),
+      onEvents: this.feed.notify,
+      onCallsEnded: (workspaceId, ids) => this.limits.callsEnded(workspaceId, ids),
+      observer: this.deps.observer,
+      foreground: this.deps.foreground,
+    });
+  }
+
+  /** Each channel's default account is there from the beginning. */
+  private openDispatcher(): Dispatcher {
+    const dispatcher = new Dispatcher({
+      db: this.deps.db,
+      templates: this.deps.templates,
+      listUnsubscribe: this.deps.listUnsubscribe,
+      wayOf: (message) => this.carriers?.wayOf(message) ?? defaultWayOf(message),
+      preferredWayOf: (message) => this.carriers?.preferredWayOf(message) ?? defaultWayOf(message),
+      closeSender: (refusal) => this.carriers?.closeSender(refusal),
+      isClosed: (accountId, message) => this.carriers?.isClosed(accountId, message) ?? false,
+      lanes: this.lanes,
+      holds: this.holds,
+      limits: this.limits,
+      outbox: this.outbox,
+      log: this.deps.log,
+      events: { onEvents: this.feed.notify, onHandedOver: this.receipts.handedOver },
+      observer: this.deps.observer,
+      traces: this.deps.traces,
+      foreground: this.deps.foreground,
+    });
+    for (const channel of CHANNELS) {
+      const id = defaultAccountId(channel);
+      const account = this.deps.carriers?.environment.find((one) => one.id === id) ?? unnamed(id, channel);
+      dispatcher.ways.add({ id: wayId(id, channel), account, provider: this.deps.providers[channel] });
+    }
+    return dispatcher;
+  }
+
+  private openCarriers(): Carriers | undefined {
+    const { carriers } = this.deps;
+    return (
+      carriers &&
+      createCarriers({
+        ...carriers,
+        ...{ db: this.requestDb, log: this.deps.log },
+        addWay: async (way) => {
+          const { provider } = way;
+          await provider.start(this.receipts.sinkOf(provider.name), this.inbound.sinkOf(provider.name));
+          this.dispatcher.ways.add(way);
+        },
+        removeWay: (id) => this.dispatcher.ways.remove(id),
+        isDown: (way) => this.dispatcher.ways.isDown(way),
+        onSenderClosed: () => this.dispatcher.rerouted(),
+        onRouted: (processes) => {
+          this.dispatcher.ways.shareWith(processes);
+          this.dispatcher.rerouted();
+        },
+      })
+    );
+  }
+
+  private openAcceptance() {
+    return createAccept({
+      db: this.deps.db,
+      templates: this.deps.templates,
+      policyOf: this.deps.policyOf,
+      senderRule: this.deps.senderRule,
+      flowWay: (message) => this.carriers?.flowWayOf(message),
+      impossible: impossibleRule(() => this.carriers, this.deps.carriers?.unable),
+      lanes: this.lanes,
+      outbox: this.outbox,
+      senders: createSmsSenders(this.deps.db),
+      onAccepted: (lane, drafts, atMs) => this.offer(lane, drafts, atMs),
+      onDoubt: this.doubts.raise,
+      onWaiting: (lane, id) => this.dispatcher.lookFor(lane, id),
+      onEvents: this.feed.notify,
+    });
+  }
+
+  /** Accepted messages are in the table: what is due goes to the queue, the rest is expected at its time. */
+  private offer(...[lane, drafts, atMs]: Parameters<Parameters<typeof createAccept>[0]['onAccepted']>): void {
+    tellMoves(this.deps.observer, drafts, ({ channel }) => channel);
+    this.dispatcher.offer(
+      lane,
+      drafts.filter((draft) => draft.state === 'accepted'),
+      atMs,
+    );
+    for (const draft of drafts) {
+      if (draft.state === 'scheduled' && draft.sendAt) {
+        this.dispatcher.expect(lane, draft, Date.parse(draft.sendAt));
       }
-    
-}
+    }
+  }
 
-private readonly called = (name: string, channel: Channel) => this.dispatcher.ways.called(name, channel)?.limiter.provider;
+  private readonly called = (name: string, channel: Channel) =>
+    this.dispatcher.ways.called(name, channel)?.limiter.provider;
 }
 
 /** Of tests and tools that name no accounts. */

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import { readCampaign } from '../model/campaign-record';
-import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../model/ports';
+import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import type { RunAddress } from '../runs/run-rows';
 import { keepSchedule } from '../schedules/schedule-reconciler';

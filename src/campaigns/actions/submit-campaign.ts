@@ -14,7 +14,7 @@ import {
   readCampaign,
   summaryOf,
 } from '../model/campaign-record';
-import type { CallNote, SenderRule, TemplateLookup } from '../model/ports';
+import type { CallNote, SenderRule, TemplateLookup } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { type createContactRoom, requireRoom } from '../model/workspace-room';
 import { readPolicy } from '../policy/policy';

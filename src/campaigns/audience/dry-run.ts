@@ -7,7 +7,7 @@ import type { Skipped } from '../../domain/recipient';
 import { waitsSeconds } from '../../domain/release';
 import type { Finding } from '../../domain/validation-issue';
 import { audienceLists, type CampaignContent } from '../model/campaign-record';
-import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../model/ports';
+import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { type ChannelSettings, readSettings } from '../runs/runs';
 import { audienceOf } from './audience-sql';

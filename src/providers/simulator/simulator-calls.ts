@@ -1,6 +1,7 @@
 import { BoundedCache } from '../../domain/bounded-cache';
 import { LIMITS } from '../../domain/limits';
 import type { ReceiptType } from '../../domain/message';
+import type { CallCommand, Heard, WaitingControl } from '../../domain/voice/call-control';
 import { type CallDocuments, otherDocuments } from '../../domain/voice/call-documents';
 import { type CallRecord, callData } from '../../domain/voice/call-record';
 import { followCall, runCall } from '../../domain/voice/call-runner';
@@ -9,7 +10,6 @@ import { runnableProgram } from '../../domain/voice/parse-voice-xml';
 import { allSteps, KEYS, spokenText, type VoiceProgram } from '../../domain/voice/program';
 import type { HandOver } from '../provider';
 import { type Answering, type Scene, SimulatedCallee } from './simulator-callee';
-import { withDocuments } from './simulator-documents';
 import { hash64 } from './simulator-ids';
 import { type Fate, isReserved } from './simulator-outcomes';
 
@@ -131,8 +131,7 @@ class LiveCalls implements SimulatedCalls {
         const { voice, language } = step;
         const text = spokenText(step.content);
         const key = keyOf(text, voice, language);
-        if (this.lengths.get(key) === undefined)
-          unknown.set(key, () => measure(text, voice, language));
+        if (this.lengths.get(key) === undefined) unknown.set(key, () => measure(text, voice, language));
       }
     }
     await Promise.all(
@@ -225,3 +224,45 @@ function keyPressed(fate: Answering, program: VoiceProgram): string | undefined 
 }
 
 const keyOf = (text: string, voice = '', language = '') => `${voice} ${language} ${text}`;
+
+/** For the callee: fetched documents come from anywhere, and a call made again must be the same call. */
+const DOCUMENT_MS = 200;
+
+interface Following {
+  callId: string;
+  documents: CallDocuments;
+  /** Ends all waiting. */
+  signal: AbortSignal;
+  /** Looks at a document before the call goes on with it. */
+  onDocument(text: string): Promise<void>;
+}
+
+/**
+ * A simulated call that may go on with other documents. They are really fetched, while the callee's time is
+ * counted as ever: the same for every document, and all that was allowed for one that does not come.
+ */
+function withDocuments(
+  callee: SimulatedCallee,
+  { callId, documents, signal, onDocument }: Following,
+): WaitingControl {
+  async function fetchDocument({
+    maxMs,
+    ...command
+  }: Extract<CallCommand, { do: 'fetch_document' }>): Promise<Heard> {
+    const { url, method } = command;
+    const fields = { CallSid: callId, ...command.fields };
+    const answer = await documents.fetch({ url, method, fields }, signal);
+    if ('text' in answer) {
+      await onDocument(answer.text);
+      return { ...callee.wait(Math.min(DOCUMENT_MS, maxMs)), document: answer };
+    }
+    // Like anything else that did not happen in its time.
+    if (answer.problem === 'document_timeout') return callee.wait(maxMs);
+    return { ...callee.wait(Math.min(DOCUMENT_MS, maxMs)), problem: answer.problem };
+  }
+
+  return {
+    carryOut: (command) =>
+      command.do === 'fetch_document' ? fetchDocument(command) : callee.carryOut(command),
+  };
+}

@@ -5,7 +5,6 @@ import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
 import type { DeliveryObserver, MessageTraces } from '../../model/observer';
 import { AccountBreaker } from './account-breaker';
-import { LongThrottle } from './long-throttle';
 import { Pace } from './pace';
 
 /**
@@ -50,109 +49,134 @@ export interface LimiterAccount {
 /** After trouble the provider is tried with a few before it is given many. */
 const PROBE_SIZE = 1;
 
-export function createProviderLimiter(channel: Channel, provider: Provider, log: Log, observer?: DeliveryObserver, options: LimiterAccount = {}): ProviderLimiter {
-return new WayLimiter(channel, provider, log, observer, options);
+export function createProviderLimiter(
+  channel: Channel,
+  provider: Provider,
+  log: Log,
+  observer?: DeliveryObserver,
+  options: LimiterAccount = {},
+): ProviderLimiter {
+  return new WayLimiter(channel, provider, log, observer, options);
 }
 
 class WayLimiter implements ProviderLimiter {
-readonly sizeMax: number;
-// Fewer would leave the provider idle, however long its answers take. One batch is not counted: it ends with its
+  readonly sizeMax: number;
+  // Fewer would leave the provider idle, however long its answers take. One batch is not counted: it ends with its
   // last answer, and the others are there to be worked on meanwhile.
-private readonly sizeMin: number;
-private size: number;
-private throttledSinceMs = 0;
-private readonly throttle = new LongThrottle();
-private readonly breaker: AccountBreaker;
-pausedUntilMs: ProviderLimiter['pausedUntilMs'];
-readonly pace: ProviderLimiter['pace'];
+  private readonly sizeMin: number;
+  private size: number;
+  private throttledSinceMs = 0;
+  private readonly throttle = new LongThrottle();
+  private readonly breaker: AccountBreaker;
+  pausedUntilMs: ProviderLimiter['pausedUntilMs'];
+  readonly pace: ProviderLimiter['pace'];
 
-constructor(readonly channel: Channel, readonly provider: Provider, private readonly log: Log, private readonly observer?: DeliveryObserver, private readonly options: LimiterAccount = {}) {
-this.sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
-this.sizeMin = Math.min(
-    this.sizeMax,
-    Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
-  );
-this.size = Math.min(100, this.sizeMax);
-this.breaker = new AccountBreaker(channel, provider.name, log, observer, options.probeMaxMs);
-this.pausedUntilMs = 0;
-this.pace = options.ratePerSecond === undefined ? undefined : new Pace(options.ratePerSecond);
-}
-
-get batchSize(): ProviderLimiter['batchSize'] {
-      return this.size;
-    }
-
-get account(): ProviderLimiter['account'] {
-      const named: AccountState =
-        this.options.id === undefined ? this.breaker.state : { ...this.breaker.state, account: this.options.id };
-      if (named.state === 'paused' || this.pausedUntilMs <= Date.now()) return named;
-      return {
-        ...named,
-        state: 'throttled' as const,
-        nextTryAt: new Date(this.pausedUntilMs).toISOString(),
-      };
-    }
-
-get stateSinceMs(): ProviderLimiter['stateSinceMs'] {
-      const { state, since } = this.account;
-      if (state === 'paused') return Date.parse(since ?? '') || Date.now();
-      if (state === 'throttled') return this.throttledSinceMs || Date.now();
-      return Math.max(this.breaker.takesSinceMs, this.pausedUntilMs);
-    }
-
-readonly isDown: ProviderLimiter['isDown'] = (nowMs) => this.breaker.isRefused || this.throttle.isLong(nowMs);
-
-readonly probe: ProviderLimiter['probe'] = () => {
-      this.breaker.probe();
-      this.pausedUntilMs = 0;
-    };
-
-get isTrying(): ProviderLimiter['isTrying'] {
-      return this.breaker.isTrying || this.throttle.isLong(Date.now());
-    }
-
-readonly handOver: ProviderLimiter['handOver'] = async (messages, mayLeave) => {
-      const startedAt = Date.now();
-      const results = this.breaker.judge(messages, this.seen(await this.answersOf(messages, mayLeave)), startedAt);
-      const tookMs = Date.now() - startedAt;
-      this.told(messages, results, startedAt);
-      this.adapt(tookMs, messages.length);
-      this.heed(messages, results);
-      // What was not answered for may have been taken.
-      return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
-    };
-
-readonly handOverOne: ProviderLimiter['handOverOne'] = async (message, mayLeave) => {
-      const startedAt = Date.now();
-      const [result] = this.breaker.judge([message], this.seen(await this.answersOf([message], mayLeave)), startedAt);
-      this.told([message], [result], startedAt);
-      // At once, since what is recorded a moment later would let others leave meanwhile.
-      if (result?.kind === 'account') this.heed([message], [result]);
-      if (result?.kind === 'stayed' && result.pauseMs !== undefined) {
-        this.pausedUntilMs = Math.max(this.pausedUntilMs, Date.now() + result.pauseMs);
-        this.pace?.take(-1);
-      }
-      return result ?? { kind: 'unknown' };
-    };
-
-readonly onResults: ProviderLimiter['onResults'] = (messages, results) => {
-      if (this.size < this.sizeMax && results.some(({ kind }) => kind === 'accepted')) {
-        this.size = Math.min(this.sizeMax, this.size * 2);
-      }
-      this.heed(messages, results);
-      return results;
-    };
-
-private adapt(tookMs: number, count: number): void {
-    const isLong = tookMs > LIMITS.handoverTargetMs * 2;
-    if (isLong && this.size > this.sizeMin) this.size = Math.max(this.sizeMin, Math.min(this.size, count >> 1));
-    else if (tookMs < LIMITS.handoverTargetMs && count >= this.size)
-      this.size = Math.min(this.sizeMax, this.size * 2);
-    else if (count >= this.size && this.size < this.sizeMin) this.size = Math.min(this.sizeMin, this.size * 2);
+  constructor(
+    readonly channel: Channel,
+    readonly provider: Provider,
+    private readonly log: Log,
+    private readonly observer?: DeliveryObserver,
+    private readonly options: LimiterAccount = {},
+  ) {
+    this.sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
+    this.sizeMin = Math.min(
+      this.sizeMax,
+      Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
+    );
+    this.size = Math.min(100, this.sizeMax);
+    this.breaker = new AccountBreaker(channel, provider.name, log, observer, options.probeMaxMs);
+    this.pausedUntilMs = 0;
+    this.pace = options.ratePerSecond === undefined ? undefined : new Pace(options.ratePerSecond);
   }
 
-/** Where there are other accounts, one that cannot be connected to pauses, and spends no attempts. */
-private seen(results: readonly HandOverResult[]): readonly HandOverResult[] {
+  get batchSize(): ProviderLimiter['batchSize'] {
+    return this.size;
+  }
+
+  get account(): ProviderLimiter['account'] {
+    const named: AccountState =
+      this.options.id === undefined
+        ? this.breaker.state
+        : { ...this.breaker.state, account: this.options.id };
+    if (named.state === 'paused' || this.pausedUntilMs <= Date.now()) return named;
+    return {
+      ...named,
+      state: 'throttled' as const,
+      nextTryAt: new Date(this.pausedUntilMs).toISOString(),
+    };
+  }
+
+  get stateSinceMs(): ProviderLimiter['stateSinceMs'] {
+    const { state, since } = this.account;
+    if (state === 'paused') return Date.parse(since ?? '') || Date.now();
+    if (state === 'throttled') return this.throttledSinceMs || Date.now();
+    return Math.max(this.breaker.takesSinceMs, this.pausedUntilMs);
+  }
+
+  readonly isDown: ProviderLimiter['isDown'] = (nowMs) =>
+    this.breaker.isRefused || this.throttle.isLong(nowMs);
+
+  readonly probe: ProviderLimiter['probe'] = () => {
+    this.breaker.probe();
+    this.pausedUntilMs = 0;
+  };
+
+  get isTrying(): ProviderLimiter['isTrying'] {
+    return this.breaker.isTrying || this.throttle.isLong(Date.now());
+  }
+
+  readonly handOver: ProviderLimiter['handOver'] = async (messages, mayLeave) => {
+    const startedAt = Date.now();
+    const results = this.breaker.judge(
+      messages,
+      this.seen(await this.answersOf(messages, mayLeave)),
+      startedAt,
+    );
+    const tookMs = Date.now() - startedAt;
+    this.told(messages, results, startedAt);
+    this.adapt(tookMs, messages.length);
+    this.heed(messages, results);
+    // What was not answered for may have been taken.
+    return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
+  };
+
+  readonly handOverOne: ProviderLimiter['handOverOne'] = async (message, mayLeave) => {
+    const startedAt = Date.now();
+    const [result] = this.breaker.judge(
+      [message],
+      this.seen(await this.answersOf([message], mayLeave)),
+      startedAt,
+    );
+    this.told([message], [result], startedAt);
+    // At once, since what is recorded a moment later would let others leave meanwhile.
+    if (result?.kind === 'account') this.heed([message], [result]);
+    if (result?.kind === 'stayed' && result.pauseMs !== undefined) {
+      this.pausedUntilMs = Math.max(this.pausedUntilMs, Date.now() + result.pauseMs);
+      this.pace?.take(-1);
+    }
+    return result ?? { kind: 'unknown' };
+  };
+
+  readonly onResults: ProviderLimiter['onResults'] = (messages, results) => {
+    if (this.size < this.sizeMax && results.some(({ kind }) => kind === 'accepted')) {
+      this.size = Math.min(this.sizeMax, this.size * 2);
+    }
+    this.heed(messages, results);
+    return results;
+  };
+
+  private adapt(tookMs: number, count: number): void {
+    const isLong = tookMs > LIMITS.handoverTargetMs * 2;
+    if (isLong && this.size > this.sizeMin)
+      this.size = Math.max(this.sizeMin, Math.min(this.size, count >> 1));
+    else if (tookMs < LIMITS.handoverTargetMs && count >= this.size)
+      this.size = Math.min(this.sizeMax, this.size * 2);
+    else if (count >= this.size && this.size < this.sizeMin)
+      this.size = Math.min(this.sizeMin, this.size * 2);
+  }
+
+  /** Where there are other accounts, one that cannot be connected to pauses, and spends no attempts. */
+  private seen(results: readonly HandOverResult[]): readonly HandOverResult[] {
     if (!this.options.sharesChannel?.()) return results;
     this.throttle.see(results, Date.now());
     this.pausedUntilMs = Math.max(this.pausedUntilMs, this.throttle.untilMs);
@@ -163,7 +187,7 @@ private seen(results: readonly HandOverResult[]): readonly HandOverResult[] {
     );
   }
 
-private heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
+  private heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
     const throttled = throttledSenders(messages, results);
     if (results.some((result) => result.kind === 'account')) {
       this.pausedUntilMs = Math.max(this.pausedUntilMs, this.breaker.pausedUntilMs);
@@ -180,7 +204,7 @@ private heed(messages: readonly HandOver[], results: readonly HandOverResult[]):
     }
   }
 
-private told(
+  private told(
     messages: readonly HandOver[],
     results: readonly (HandOverResult | undefined)[],
     startedAtMs: number,
@@ -189,15 +213,24 @@ private told(
     const tookMs = Date.now() - startedAtMs;
     this.observer?.handedOver(this.channel, name, messages.length, tookMs, this.options.id);
     this.observer?.answered?.(this.channel, this.options.id ?? name, kindsOf(messages, results));
-    this.options.traces?.left(messages, { channel: this.channel, provider: name, account: this.options.id, startedAtMs, tookMs });
+    this.options.traces?.left(messages, {
+      channel: this.channel,
+      provider: name,
+      account: this.options.id,
+      startedAtMs,
+      tookMs,
+    });
   }
 
-private async answersOf(
+  private async answersOf(
     messages: readonly HandOver[],
     mayLeave: MayLeave | undefined,
   ): Promise<HandOverResult[]> {
     return withinTime(this.provider, messages, mayLeave).catch((error: unknown) => {
-      this.log.error({ err: error, provider: this.provider.name, channel: this.channel }, 'Provider failed during a hand-over');
+      this.log.error(
+        { err: error, provider: this.provider.name, channel: this.channel },
+        'Provider failed during a hand-over',
+      );
       return [];
     });
   }
@@ -264,4 +297,35 @@ function kindsOf(
     if (kind !== 'stayed') counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
   return counts;
+}
+
+/** A Retry-After beyond this is looked at again all the same. */
+const RETRY_AFTER_MAX_MS = 3_600_000;
+
+/** Tells an account that only throttles, and has for long, from one that is busy for a moment. */
+export class LongThrottle {
+  /** Nothing leaves before: the carrier named a time that is itself too long. */
+  untilMs = 0;
+  private sinceMs: number | undefined;
+
+  see(results: readonly HandOverResult[], nowMs: number): void {
+    if (results.some(({ kind }) => kind === 'accepted' || kind === 'rejected')) {
+      this.sinceMs = undefined;
+      this.untilMs = 0;
+      return;
+    }
+    for (const result of results) {
+      // What is about one message or sender says nothing of the account.
+      if (result.kind !== 'throttled' || result.scope !== undefined) continue;
+      this.sinceMs ??= nowMs;
+      if (result.retryAfterMs > LIMITS.failoverThrottledMs) {
+        this.untilMs = nowMs + Math.min(result.retryAfterMs, RETRY_AFTER_MAX_MS);
+        this.sinceMs = Math.min(this.sinceMs, nowMs - LIMITS.failoverThrottledMs - 1);
+      }
+    }
+  }
+
+  isLong(nowMs: number): boolean {
+    return this.sinceMs !== undefined && nowMs - this.sinceMs > LIMITS.failoverThrottledMs;
+  }
 }
