@@ -138,7 +138,7 @@ const FOLDERS = [
       '^src/storage/storage',
       '^src/log',
       '^src/foreground',
-      '^src/providers/(provider|vendor/(vendor|call-desk))',
+      '^src/providers/(provider|vendor/(vendor|call-control))',
       '^src/oidc/',
     ],
     why: 'routes translate between HTTP and the two halves',

@@ -22,7 +22,7 @@ import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
 import { FeedAsks } from '../src/campaigns/watch/feed-asks';
 import { callOptions } from '../src/domain/call-options';
 import type { CallEnding, CallOutcome, CallStep } from '../src/domain/call-policy';
-import { silenceOf } from '../src/domain/call-silence';
+import { type CallTimes, silenceOf } from '../src/domain/call-silence';
 import type { Control } from '../src/domain/campaign';
 import { deliveryRule } from '../src/domain/delivery-rule';
 import { DomainError, isDomainError } from '../src/domain/errors';
@@ -30,6 +30,7 @@ import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
+import type { Capability, SendAnswer } from '../src/gateway/gateway';
 import { awaitRateLimit } from './await-rate-limit';
 import { capCall, releaseCall } from './call-caps';
 import type { ActivityDeps } from './deps';
@@ -69,132 +70,144 @@ const REDIAL_LOOK_MS = 5_000;
 /** One activity runs this long before it returns to its workflow. */
 const ROUND_MS = 30_000;
 
-export function callActivities({ db, gatewayFor, signals, callTimes = {} }: ActivityDeps, abort: AbortWatch) {
-  const feeds = new FeedAsks(db);
+export function callActivities(deps: ActivityDeps, abort: AbortWatch) {
+  const { startCalls, placeCall, readCall, recordCall, cancelCallRecipient } = new CallPlacer(deps, abort);
+  return { startCalls, placeCall, readCall, recordCall, cancelCallRecipient };
+}
 
-  return {
-    /** Starts calls until the run has reached its limit of concurrent calls, and more as calls end. */
-    async startCalls(input: StartCallsInput): Promise<StartCallsOutcome> {
-      const run = await loadRun(db, input.runId);
-      const policy = callPolicyOf(run.options, callTimes);
-      const until = Date.now() + ROUND_MS;
-      let calls = 0;
-      let lookMs = LOOK_MS;
-      // A predecessor that was killed may have left its page open. The page's recipients count as being called, so
-      // that a page as large as the limit leaves no slot; it is finished all the same, or no call would ever end.
-      let mayBeOpen = true;
-      while (Date.now() < until) {
-        stopIfCancelled();
-        const counts = await readCounts(db, input.runId);
-        const free = await slotsForFirstCalls(db, input, counts.voice?.sending ?? 0);
-        if (free <= 0 && !mayBeOpen) {
-          await pause(lookMs);
-          lookMs = Math.min(LOOK_MAX_MS, lookMs * 1.5);
-          continue;
-        }
-        if (free > 0) lookMs = LOOK_MS;
-        const key = { ...input, channel: 'voice' as const, lane: 0 };
-        const hours = openHours(run.options, 'voice');
-        const { ratePerSecond } = await readPace(db, input.runId);
-        const open = new Date(hours.nextForAll(Date.now()));
-        const taking = await takePage(db, key, free > 0 ? pageAtPace(ratePerSecond, free) : 0, open);
-        mayBeOpen = false;
-        if (taking.kind === 'stopped') return taking;
-        if (taking.kind === 'idle' && free <= 0) continue;
-        if (taking.kind === 'idle') {
-          if (calls) return { kind: 'started', calls };
-          return taking.until
-            ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()) }
-            : { kind: 'idle' };
-        }
-        const { page } = taking;
-        while (page.resolved < page.size) {
-          const demand = { least: page.offered - page.resolved, most: page.size - page.resolved };
-          const permission = await awaitRateLimit(db, run.runId, demand);
-          if (permission.kind === 'stopped') return permission;
-          if (permission.kind === 'backoff') return { kind: 'idle', waitMs: permission.waitMs };
-          const { ready, held } = partByHours(await offerChunk(db, page, permission.count), hours);
-          const starts = await callStarts(
-            db,
-            run.runId,
-            ready.map(({ seq }) => seq),
-          );
-          await inParallel(starts, STARTS_AT_ONCE, ({ seq, from }) =>
-            signals.startCall({ runId: run.runId, seq, from, policy }),
-          );
-          await markCalling(db, run.runId, starts);
-          calls += ready.length;
-          const waiting = held.map(({ seq }) => seq);
-          await recordChunk(db, page, held, async (tx) => {
-            await wantCalls(tx, run.runId, waiting);
-            await lookAgain(tx, run, 'voice', waiting);
-          });
-        }
+class CallPlacer {
+  private readonly callTimes: CallTimes;
+  private readonly feeds: FeedAsks;
+
+  constructor(
+    private readonly deps: ActivityDeps,
+    private readonly abort: AbortWatch,
+  ) {
+    this.callTimes = deps.callTimes ?? {};
+    this.feeds = new FeedAsks(deps.db);
+  }
+
+  /** Starts calls until the run has reached its limit of concurrent calls, and more as calls end. */
+  readonly startCalls = async (input: StartCallsInput): Promise<StartCallsOutcome> => {
+    const run = await loadRun(this.deps.db, input.runId);
+    const policy = callPolicyOf(run.options, this.callTimes);
+    const until = Date.now() + ROUND_MS;
+    let calls = 0;
+    let lookMs = LOOK_MS;
+    // A predecessor that was killed may have left its page open. The page's recipients count as being called, so
+    // that a page as large as the limit leaves no slot; it is finished all the same, or no call would ever end.
+    let mayBeOpen = true;
+    while (Date.now() < until) {
+      stopIfCancelled();
+      const counts = await readCounts(this.deps.db, input.runId);
+      const free = await slotsForFirstCalls(this.deps.db, input, counts.voice?.sending ?? 0);
+      if (free <= 0 && !mayBeOpen) {
+        await pause(lookMs);
+        lookMs = Math.min(LOOK_MAX_MS, lookMs * 1.5);
+        continue;
       }
-      return { kind: 'started', calls };
-    },
-
-    /**
-     * Asks the service for one call. The service does not dial a uid twice. When it refuses our account, the
-     * run stops, and the call waits until the run is resumed.
-     */
-    async placeCall(input: CallKey & { from: number }): Promise<PlaceCallOutcome> {
-      const run = await loadRun(db, input.runId);
-      if (run.control !== 'run') return { kind: 'stopped', control: run.control };
-      return stoppingRun(db, run, () => place(input, run));
-    },
-
-    /**
-     * Returns how the call ended, if the event feed has reported it. Calls poll this in case the signal was
-     * lost, and it ends a call whose end the service never reports.
-     */
-    async readCall(input: CallKey): Promise<CallEnding | null> {
-      const ending = await readCallEnding(db, input);
-      if (ending) return ending;
-      const { options } = await loadRun(db, input.runId);
-      const silence = silenceOf(callTimes, options.voice?.ringTimeoutSeconds);
-      return (await endSilentCall(db, input, silence)) ? { end: 'unknown' } : null;
-    },
-
-    async recordCall(input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> {
-      const { options } = await loadRun(db, input.runId);
-      await recordStep(db, input, input.step, input.latest, deliveryRule(options));
-      if (isWatched(options)) await abort.note(input.runId, true);
-    },
-
-    async cancelCallRecipient(input: { runId: string; seq: number }): Promise<void> {
-      await endRecipient(db, input, 'canceled', undefined);
-    },
+      if (free > 0) lookMs = LOOK_MS;
+      const key = { ...input, channel: 'voice' as const, lane: 0 };
+      const hours = openHours(run.options, 'voice');
+      const { ratePerSecond } = await readPace(this.deps.db, input.runId);
+      const open = new Date(hours.nextForAll(Date.now()));
+      const taking = await takePage(this.deps.db, key, free > 0 ? pageAtPace(ratePerSecond, free) : 0, open);
+      mayBeOpen = false;
+      if (taking.kind === 'stopped') return taking;
+      if (taking.kind === 'idle' && free <= 0) continue;
+      if (taking.kind === 'idle') {
+        if (calls) return { kind: 'started', calls };
+        return taking.until
+          ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()) }
+          : { kind: 'idle' };
+      }
+      const { page } = taking;
+      while (page.resolved < page.size) {
+        const demand = { least: page.offered - page.resolved, most: page.size - page.resolved };
+        const permission = await awaitRateLimit(this.deps.db, run.runId, demand);
+        if (permission.kind === 'stopped') return permission;
+        if (permission.kind === 'backoff') return { kind: 'idle', waitMs: permission.waitMs };
+        const { ready, held } = partByHours(await offerChunk(this.deps.db, page, permission.count), hours);
+        const starts = await callStarts(
+          this.deps.db,
+          run.runId,
+          ready.map(({ seq }) => seq),
+        );
+        await inParallel(starts, STARTS_AT_ONCE, ({ seq, from }) =>
+          this.deps.signals.startCall({ runId: run.runId, seq, from, policy }),
+        );
+        await markCalling(this.deps.db, run.runId, starts);
+        calls += ready.length;
+        const waiting = held.map(({ seq }) => seq);
+        await recordChunk(this.deps.db, page, held, async (tx) => {
+          await wantCalls(tx, run.runId, waiting);
+          await lookAgain(tx, run, 'voice', waiting);
+        });
+      }
+    }
+    return { kind: 'started', calls };
   };
 
-  async function place(input: CallKey & { from: number }, run: RunPlan): Promise<PlaceCallOutcome> {
+  /**
+   * Asks the service for one call. The service does not dial a uid twice. When it refuses our account, the
+   * run stops, and the call waits until the run is resumed.
+   */
+  readonly placeCall = async (input: CallKey & { from: number }): Promise<PlaceCallOutcome> => {
+    const run = await loadRun(this.deps.db, input.runId);
+    if (run.control !== 'run') return { kind: 'stopped', control: run.control };
+    return stoppingRun(this.deps.db, run, () => this.place(input, run));
+  };
+
+  /**
+   * Returns how the call ended, if the event feed has reported it. Calls poll this in case the signal was
+   * lost, and it ends a call whose end the service never reports.
+   */
+  readonly readCall = async (input: CallKey): Promise<CallEnding | null> => {
+    const ending = await readCallEnding(this.deps.db, input);
+    if (ending) return ending;
+    const { options } = await loadRun(this.deps.db, input.runId);
+    const silence = silenceOf(this.callTimes, options.voice?.ringTimeoutSeconds);
+    return (await endSilentCall(this.deps.db, input, silence)) ? { end: 'unknown' } : null;
+  };
+
+  readonly recordCall = async (input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> => {
+    const { options } = await loadRun(this.deps.db, input.runId);
+    await recordStep(this.deps.db, input, input.step, input.latest, deliveryRule(options));
+    if (isWatched(options)) await this.abort.note(input.runId, true);
+  };
+
+  readonly cancelCallRecipient = async (input: { runId: string; seq: number }): Promise<void> => {
+    await endRecipient(this.deps.db, input, 'canceled', undefined);
+  };
+
+  private async place(input: CallKey & { from: number }, run: RunPlan): Promise<PlaceCallOutcome> {
     const rule = deliveryRule(run.options);
     const now = Date.now();
     const hours = openHours(run.options, 'voice');
     if (hours.hasRules) {
-      const until = await holdCall(db, input, OUT_OF_HOURS, (where) =>
+      const until = await holdCall(this.deps.db, input, OUT_OF_HOURS, (where) =>
         laterThan(now, hours.nextFor(where, now)),
       );
       if (until) return { kind: 'later', waitMs: until.getTime() - now };
     }
     // A redial takes a permit too. The first call of a recipient took its permit before its workflow was
     // started.
-    const permitWait = input.attempt === input.from ? undefined : await redialWait(input);
+    const permitWait = input.attempt === input.from ? undefined : await this.redialWait(input);
     if (permitWait !== undefined) return { kind: 'later', waitMs: permitWait };
     // Ask before anything is written, because without a token no call can have been placed.
-    const gateway = gatewayFor(run.workspaceId);
+    const gateway = this.deps.gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
     const idempotent = able.has('idempotent');
-    if (able.has('events')) await feeds.ask(run.workspaceId);
-    const opening = await openCall(db, input, rule);
+    if (able.has('events')) await this.feeds.ask(run.workspaceId);
+    const opening = await openCall(this.deps.db, input, rule);
     if (opening.kind !== 'open') return opening;
-    const capped = await capCall(db, run, input, opening);
+    const capped = await capCall(this.deps.db, run, input, opening);
     if (capped) return capped;
     const settings = run.settings.voice;
     if (!settings)
       throw new DomainError('invalid_request', `Campaign ${run.campaignId} has no voice settings`);
     if (opening.inDoubt && !idempotent) {
-      await endRecipient(db, input, 'unknown', 'answer_lost');
+      await endRecipient(this.deps.db, input, 'unknown', 'answer_lost');
       return { kind: 'over' };
     }
     const [answer] = await gateway
@@ -214,43 +227,59 @@ export function callActivities({ db, gatewayFor, signals, callTimes = {} }: Acti
         },
       ])
       .catch(async (error: unknown) => {
-        if (isDomainError(error) && !opening.inDoubt) await withdrawCall(db, input);
+        if (isDomainError(error) && !opening.inDoubt) await withdrawCall(this.deps.db, input);
         throw error;
       });
+    return this.afterAnswer(answer, { input, run, opening, able });
+  }
+
+  /** Records what the service answered, and decides whether the call is placed, tried again later, or over. */
+  private async afterAnswer(
+    answer: SendAnswer | undefined,
+    { input, run, opening, able }: Dialled,
+  ): Promise<PlaceCallOutcome> {
     switch (answer?.kind) {
       case 'accepted':
         if (able.has('events')) return { kind: 'placed' };
         // The service reports no events, so that a second call could never be decided on.
-        await endRecipient(db, input, 'accepted', undefined);
+        await endRecipient(this.deps.db, input, 'accepted', undefined);
         return { kind: 'over' };
       case 'suppressed':
-        await releaseCall(db, run, input, opening);
-        await endRecipient(db, input, 'suppressed', undefined);
+        await releaseCall(this.deps.db, run, input, opening);
+        await endRecipient(this.deps.db, input, 'suppressed', undefined);
         return { kind: 'over' };
       case 'rejected':
-        await releaseCall(db, run, input, opening);
-        await endRecipient(db, input, 'rejected', answer.code);
+        await releaseCall(this.deps.db, run, input, opening);
+        await endRecipient(this.deps.db, input, 'rejected', answer.code);
         return { kind: 'over' };
       case 'later':
-        if (!opening.inDoubt) await withdrawCall(db, input);
+        if (!opening.inDoubt) await withdrawCall(this.deps.db, input);
         return { kind: 'later', waitMs: answer.retryAfterMs };
       case 'account':
-        if (!opening.inDoubt) await withdrawCall(db, input);
+        if (!opening.inDoubt) await withdrawCall(this.deps.db, input);
         throw accountRefused(answer.code);
       default:
-        if (idempotent) return { kind: 'later', waitMs: 1_000 };
-        await endRecipient(db, input, 'unknown', 'answer_lost');
+        if (able.has('idempotent')) return { kind: 'later', waitMs: 1_000 };
+        await endRecipient(this.deps.db, input, 'unknown', 'answer_lost');
         return { kind: 'over' };
     }
   }
 
-  async function redialWait({ runId }: CallKey): Promise<number | undefined> {
+  private async redialWait({ runId }: CallKey): Promise<number | undefined> {
     // Check for a free slot before asking for a permit, because a permit that is not used is lost.
-    const placeMs = await slotWait(db, runId);
+    const placeMs = await slotWait(this.deps.db, runId);
     if (placeMs !== undefined) return placeMs;
-    const { granted, waitMs } = await takePermits(db, runId, { least: 0, most: 1 });
+    const { granted, waitMs } = await takePermits(this.deps.db, runId, { least: 0, most: 1 });
     return granted ? undefined : Math.max(waitMs, REDIAL_LOOK_MS);
   }
+}
+
+/** A call that the service was asked for. */
+interface Dialled {
+  input: CallKey;
+  run: RunPlan;
+  opening: Extract<Awaited<ReturnType<typeof openCall>>, { kind: 'open' }>;
+  able: ReadonlySet<Capability>;
 }
 
 const laterThan = (now: number, next: number) => (next > now ? new Date(next) : undefined);

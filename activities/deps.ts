@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { SuppressionEntry, SuppressionRule } from '../src/campaigns/model/ports';
+import type { SuppressionEntry, SuppressionRule } from '../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../src/campaigns/model/tables';
 import type { CallPolicy } from '../src/domain/call-policy';
 import type { CallTimes } from '../src/domain/call-silence';

@@ -1,10 +1,12 @@
+import { ApplicationFailure } from '@temporalio/activity';
 import { AbortWatch } from '../src/campaigns/outcomes/abort-watch';
+import { ERRORS, isDomainError } from '../src/domain/errors';
+import { LIMITS } from '../src/domain/limits';
 import { audienceActivities } from './audience';
 import { callActivities } from './calls';
 import type { ActivityDeps } from './deps';
 import { durableSendActivities } from './durable-sends';
 import { eventActivities } from './events';
-import { asFailure } from './failure';
 import { withHeartbeat } from './heartbeat';
 import { occurrenceActivities } from './occurrences';
 import { lookActivities } from './run-checks';
@@ -55,4 +57,21 @@ function asActivities<T extends Functions>(activities: T): T {
       },
     ]),
   ) as T;
+}
+
+/**
+ * The only place where our error becomes a Temporal failure. Its type is the catalogue's code. It is retried
+ * unless the code's class says that retrying is useless; unknown errors are retried.
+ */
+function asFailure(error: unknown): unknown {
+  if (!isDomainError(error)) return error;
+  const { retry } = ERRORS[error.code];
+  return ApplicationFailure.create({
+    type: error.code,
+    message: error.message,
+    nonRetryable: retry === 'permanent' || retry === 'account',
+    ...(error.retryAfterSeconds
+      ? { nextRetryDelay: Math.min(error.retryAfterSeconds * 1_000, LIMITS.activityRetryMaxMs) }
+      : {}),
+  });
 }

@@ -1,16 +1,18 @@
 import type { Kysely } from 'kysely';
 import type { CampaignTables } from '../src/campaigns/model/tables';
 import { hasLaterStage, isStageFresh } from '../src/campaigns/release/later-stages';
+import { openFallbackTurns } from '../src/campaigns/runs/fallback-turns';
 import { hasUnsent, readCounts, unsettled } from '../src/campaigns/runs/ledger-counts';
 import { firstDue } from '../src/campaigns/runs/next-due';
 import { dueShards, gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
 import { loadRun, moveRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
+import { fallbackAfterMs } from '../src/domain/fallback';
 import { LIMITS } from '../src/domain/limits';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import { applyMissedControl } from './apply-control';
 import type { ActivityDeps } from './deps';
-import { TurnLooks } from './fallback-checks';
 import { closedChannels, lookAtStages } from './stage-checks';
+import { stoppingRun } from './stop-run';
 
 export type { ShardRef };
 
@@ -49,74 +51,84 @@ const OVERDUE_MS = 3_000;
  * (src/campaigns/watch) or until a moment that the look returns. Nothing here waits.
  */
 export function lookActivities(deps: ActivityDeps) {
-  const { db, gatewayFor } = deps;
-  const turnLooks = new TurnLooks(db, gatewayFor);
+  const { lookWhileSending, lookWhileSettling, watchRun, awaitSettled } = new RunChecks(deps);
+  return { lookWhileSending, lookWhileSettling, watchRun, awaitSettled };
+}
 
-  return {
-    /**
-     * Called while shards run or sleep. Returns whether the run must stop for a reason that only the run knows,
-     * and which shards have overdue retries because they sleep for longer or have ended.
-     */
-    async lookWhileSending({ runId, launch }: LookInput): Promise<SendingLook> {
-      const control = await readControl(db, runId, launch);
-      if (control === 'fail') return { kind: 'failing' };
-      await applyMissedControl(deps, runId);
-      if (control !== 'run') return { kind: 'wait' };
-      const run = await loadRun(db, runId);
-      const stages = await lookAtStages(deps, run, launch);
-      const turns = await turnLooks.look(run);
-      // An attempt that was killed may have opened a stage and lost its answer with the shards that have it; and a
-      // shard that was woken may have been about to end.
-      const isFresh = run.options.release !== undefined && (await isStageFresh(db, runId));
-      const wait = waiting(stages.waitMs, turns.waitMs, isFresh ? OVERDUE_MS : undefined);
-      const begun = [...stages.shards, ...turns.shards];
-      if (begun.length) return { ...wait, kind: 'due', shards: distinct(begun) };
-      const overdueMs = isFresh ? 0 : Math.min(LIMITS.gatherMaxMs, OVERDUE_MS + (await gatherMs(db, runId)));
-      const shards = await dueShards(db, runId, { overdueMs, closed: closedChannels(run) });
-      return shards.length ? { ...wait, kind: 'due', shards } : wait;
-    },
+class RunChecks {
+  private readonly turnLooks: TurnLooks;
 
-    /**
-     * Called when all shards have ended. Returns that every recipient is at least `sent` and every call has
-     * ended for good, or which shards have due retries. `sinceMs` is how long the run has been settling;
-     * retries are gathered for a while.
-     */
-    async lookWhileSettling({
-      runId,
-      launch,
-      sinceMs,
-    }: LookInput & { sinceMs: number }): Promise<SettlingLook> {
-      const control = await readControl(db, runId, launch);
-      if (control === 'cancel') return { kind: 'canceled' };
-      if (control === 'fail') return { kind: 'failed' };
-      await applyMissedControl(deps, runId);
-      const run = await loadRun(db, runId);
-      const tellsMore = (await gatewayFor(run.workspaceId).capabilities()).has('events');
-      const stages = control === 'run' ? await lookAtStages(deps, run, launch) : undefined;
-      const turns = control === 'run' ? await turnLooks.look(run) : undefined;
-      const counts = await readCounts(db, runId);
-      if (unsettled(counts, tellsMore) === 0) return { kind: 'settled' };
-      if (!hasUnsent(counts, tellsMore) && !(await hasLaterStage(db, runId))) {
-        await moveRun(db, runId, 'finishing');
-      }
-      if (control !== 'run') return { kind: 'wait' };
-      const gatherLeft = (await isStageFresh(db, runId)) ? 0 : (await gatherMs(db, runId)) - sinceMs;
-      const shards = await dueShards(db, runId, { closed: closedChannels(run) });
-      if (shards.length === 0) return waiting(stages?.waitMs, turns?.waitMs, await untilDue(db, run));
-      if (gatherLeft > 0) return waiting(gatherLeft);
-      await moveRun(db, runId, 'running');
-      return { kind: 'due', shards };
-    },
+  constructor(private readonly deps: ActivityDeps) {
+    this.turnLooks = new TurnLooks(deps.db, deps.gatewayFor);
+  }
 
-    /** For executions of an earlier release: the next round of their workflow uses the looks above. */
-    async watchRun(_input: LookInput): Promise<SendingLook> {
-      return { kind: 'again' };
-    },
+  /**
+   * Called while shards run or sleep. Returns whether the run must stop for a reason that only the run knows,
+   * and which shards have overdue retries because they sleep for longer or have ended.
+   */
+  readonly lookWhileSending = async ({ runId, launch }: LookInput): Promise<SendingLook> => {
+    const control = await readControl(this.deps.db, runId, launch);
+    if (control === 'fail') return { kind: 'failing' };
+    await applyMissedControl(this.deps, runId);
+    if (control !== 'run') return { kind: 'wait' };
+    const run = await loadRun(this.deps.db, runId);
+    const stages = await lookAtStages(this.deps, run, launch);
+    const turns = await this.turnLooks.look(run);
+    // An attempt that was killed may have opened a stage and lost its answer with the shards that have it; and a
+    // shard that was woken may have been about to end.
+    const isFresh = run.options.release !== undefined && (await isStageFresh(this.deps.db, runId));
+    const wait = waiting(stages.waitMs, turns.waitMs, isFresh ? OVERDUE_MS : undefined);
+    const begun = [...stages.shards, ...turns.shards];
+    if (begun.length) return { ...wait, kind: 'due', shards: distinct(begun) };
+    const overdueMs = isFresh
+      ? 0
+      : Math.min(LIMITS.gatherMaxMs, OVERDUE_MS + (await gatherMs(this.deps.db, runId)));
+    const shards = await dueShards(this.deps.db, runId, { overdueMs, closed: closedChannels(run) });
+    return shards.length ? { ...wait, kind: 'due', shards } : wait;
+  };
 
-    /** For executions of an earlier release, as above. */
-    async awaitSettled(_input: LookInput): Promise<SettlingLook> {
-      return { kind: 'again' };
-    },
+  /**
+   * Called when all shards have ended. Returns that every recipient is at least `sent` and every call has
+   * ended for good, or which shards have due retries. `sinceMs` is how long the run has been settling;
+   * retries are gathered for a while.
+   */
+  readonly lookWhileSettling = async ({
+    runId,
+    launch,
+    sinceMs,
+  }: LookInput & { sinceMs: number }): Promise<SettlingLook> => {
+    const control = await readControl(this.deps.db, runId, launch);
+    if (control === 'cancel') return { kind: 'canceled' };
+    if (control === 'fail') return { kind: 'failed' };
+    await applyMissedControl(this.deps, runId);
+    const run = await loadRun(this.deps.db, runId);
+    const tellsMore = (await this.deps.gatewayFor(run.workspaceId).capabilities()).has('events');
+    const stages = control === 'run' ? await lookAtStages(this.deps, run, launch) : undefined;
+    const turns = control === 'run' ? await this.turnLooks.look(run) : undefined;
+    const counts = await readCounts(this.deps.db, runId);
+    if (unsettled(counts, tellsMore) === 0) return { kind: 'settled' };
+    if (!hasUnsent(counts, tellsMore) && !(await hasLaterStage(this.deps.db, runId))) {
+      await moveRun(this.deps.db, runId, 'finishing');
+    }
+    if (control !== 'run') return { kind: 'wait' };
+    const gatherLeft = (await isStageFresh(this.deps.db, runId))
+      ? 0
+      : (await gatherMs(this.deps.db, runId)) - sinceMs;
+    const shards = await dueShards(this.deps.db, runId, { closed: closedChannels(run) });
+    if (shards.length === 0) return waiting(stages?.waitMs, turns?.waitMs, await untilDue(this.deps.db, run));
+    if (gatherLeft > 0) return waiting(gatherLeft);
+    await moveRun(this.deps.db, runId, 'running');
+    return { kind: 'due', shards };
+  };
+
+  /** For executions of an earlier release: the next round of their workflow uses the looks above. */
+  readonly watchRun = async (_input: LookInput): Promise<SendingLook> => {
+    return { kind: 'again' };
+  };
+
+  /** For executions of an earlier release, as above. */
+  readonly awaitSettled = async (_input: LookInput): Promise<SettlingLook> => {
+    return { kind: 'again' };
   };
 }
 
@@ -141,4 +153,46 @@ function waiting(...waits: (number | undefined)[]): Waiting {
   const known = waits.filter((wait) => wait !== undefined);
   if (known.length === 0) return { kind: 'wait' };
   return { kind: 'wait', waitMs: Math.max(LIMITS.lookMinMs, Math.ceil(Math.min(...known))) };
+}
+
+/**
+ * Finds recipients whose next channel is due, in runs that go from channel to channel. A look reads every
+ * waiting recipient, so the next look comes later the longer this one took. Looks are also as rare as gathered
+ * retries, because what they find wakes shards.
+ */
+class TurnLooks {
+  /** By run: the earliest time of its next look. Entries in the past are deleted. */
+  private readonly rests = new Map<string, number>();
+
+  constructor(
+    private readonly db: Kysely<CampaignTables>,
+    private readonly gatewayFor: ActivityDeps['gatewayFor'],
+  ) {}
+
+  /** Returns shards to wake or start now, and the time until the next channel is due by time alone. */
+  async look(run: RunPlan): Promise<{ shards: ShardRef[]; waitMs?: number }> {
+    if (run.options.strategy !== 'fallback') return { shards: [] };
+    const startedAt = Date.now();
+    for (const [runId, restsUntil] of this.rests) if (restsUntil <= startedAt) this.rests.delete(runId);
+    const restsUntil = this.rests.get(run.runId);
+    if (restsUntil !== undefined) return { shards: [], waitMs: restsUntil - startedAt };
+    const given = await stoppingRun(this.db, run, async () =>
+      openFallbackTurns(this.db, {
+        runId: run.runId,
+        channels: run.channels,
+        afterMs: fallbackAfterMs(run.options),
+        tellsMore: (await this.gatewayFor(run.workspaceId).capabilities()).has('events'),
+      }),
+    );
+    if ('kind' in given) return { shards: [] };
+    const now = Date.now();
+    const restMs = Math.max(
+      LIMITS.turnLookMs,
+      (now - startedAt) / LIMITS.turnLookShare,
+      await gatherMs(this.db, run.runId),
+    );
+    this.rests.set(run.runId, now + restMs);
+    if (given.nextAtMs === undefined) return { shards: given.shards };
+    return { shards: given.shards, waitMs: Math.max(restMs, given.nextAtMs - now) };
+  }
 }

@@ -64,42 +64,53 @@ export type SendPageOutcome =
  * endpoint. Each recipient gets a result of their own. A reason that concerns all of them stops the page
  * between two chunks, and a refused account stops the run.
  */
-export function sendActivities({ db, gatewayFor, foreground }: ActivityDeps, abort: AbortWatch) {
-  const feeds = new FeedAsks(db);
-  const stops = new StopWatch(db);
-  const workers = new PageWorkers(LIMITS.pageWorkers, LIMITS.pageWorkersPerCampaign);
+export function sendActivities(deps: ActivityDeps, abort: AbortWatch) {
+  const { sendPage } = new PageSender(deps, abort);
+  return { sendPage };
+}
 
-  return {
-    async sendPage(input: SendPageInput): Promise<SendPageOutcome> {
-      const until = performance.now() + LIMITS.sendRoundMs;
-      for (let size = input.size; ; ) {
-        const run = await loadRun(db, input.runId);
-        const pace = run.options.delivery?.ratePerSecond;
-        const open = openHours(run.options, input.channel).nextForAll(Date.now());
-        const aside = isAside(input, pace);
-        const notBefore = aside ? Math.max(open, Date.now() + ASIDE_MS) : open;
-        const taking = await takePage(db, input, pageAtPace(pace, size), new Date(notBefore));
-        if (taking.kind === 'stopped') return taking;
-        if (taking.kind === 'idle')
-          return aside && taking.until ? { ...idle(taking.until), aside } : idle(taking.until);
-        const outcome = await stoppingRun(db, input, () => sendOpenPage(run, taking.page));
-        // With a rate limit pages are small, so one activity sends several: they cost one event in the history.
-        if (!pace || outcome.kind !== 'sent' || performance.now() > until) return outcome;
-        size = nextPageSize({ ...outcome, size: Math.max(size, outcome.size) });
-      }
-    },
-  };
+class PageSender {
+  private readonly feeds: FeedAsks;
+  private readonly stops: StopWatch;
+  private readonly workers = new PageWorkers(LIMITS.pageWorkers, LIMITS.pageWorkersPerCampaign);
 
-  async function sendOpenPage(run: RunPlan, page: OpenPage): Promise<SendPageOutcome> {
-    const lots = currentLot();
-    // However the page ends, outbox room that it did not use goes to other pages.
-    return sendChunks(run, page, lots).finally(lots.end);
+  constructor(
+    private readonly deps: ActivityDeps,
+    private readonly abort: AbortWatch,
+  ) {
+    this.feeds = new FeedAsks(deps.db);
+    this.stops = new StopWatch(deps.db);
   }
 
-  async function sendChunks(run: RunPlan, page: OpenPage, lots: CurrentLot): Promise<SendPageOutcome> {
-    const gateway = gatewayFor(run.workspaceId);
+  readonly sendPage = async (input: SendPageInput): Promise<SendPageOutcome> => {
+    const until = performance.now() + LIMITS.sendRoundMs;
+    for (let size = input.size; ; ) {
+      const run = await loadRun(this.deps.db, input.runId);
+      const pace = run.options.delivery?.ratePerSecond;
+      const open = openHours(run.options, input.channel).nextForAll(Date.now());
+      const aside = isAside(input, pace);
+      const notBefore = aside ? Math.max(open, Date.now() + ASIDE_MS) : open;
+      const taking = await takePage(this.deps.db, input, pageAtPace(pace, size), new Date(notBefore));
+      if (taking.kind === 'stopped') return taking;
+      if (taking.kind === 'idle')
+        return aside && taking.until ? { ...idle(taking.until), aside } : idle(taking.until);
+      const outcome = await stoppingRun(this.deps.db, input, () => this.sendOpenPage(run, taking.page));
+      // With a rate limit pages are small, so one activity sends several: they cost one event in the history.
+      if (!pace || outcome.kind !== 'sent' || performance.now() > until) return outcome;
+      size = nextPageSize({ ...outcome, size: Math.max(size, outcome.size) });
+    }
+  };
+
+  private async sendOpenPage(run: RunPlan, page: OpenPage): Promise<SendPageOutcome> {
+    const lots = currentLot();
+    // However the page ends, outbox room that it did not use goes to other pages.
+    return this.sendChunks(run, page, lots).finally(lots.end);
+  }
+
+  private async sendChunks(run: RunPlan, page: OpenPage, lots: CurrentLot): Promise<SendPageOutcome> {
+    const gateway = this.deps.gatewayFor(run.workspaceId);
     const able = await gateway.capabilities();
-    if (able.has('events')) await feeds.ask(run.workspaceId);
+    if (able.has('events')) await this.feeds.ask(run.workspaceId);
     const context: SendContext = {
       rule: deliveryRule(run.options),
       idempotent: able.has('idempotent'),
@@ -113,51 +124,52 @@ export function sendActivities({ db, gatewayFor, foreground }: ActivityDeps, abo
       able,
       context,
       lots,
-      caps: pageCaps(db, run, page, context),
+      caps: pageCaps(this.deps.db, run, page, context),
     };
     const { cancellationSignal } = Context.current();
     let workedMs = 0;
-    if (page.offered > page.resolved && !context.idempotent) await giveUpDoubtful(page, context);
+    if (page.offered > page.resolved && !context.idempotent) await this.giveUpDoubtful(page, context);
     while (page.resolved < page.size) {
       stopIfCancelled();
       // Messages that an earlier attempt may have sent are asked for once more, even if their time is over by
       // now.
       const doubtful = page.offered - page.resolved;
       const most = doubtful || Math.min(chunk, page.size - page.resolved);
-      const permission = await awaitRateLimit(db, run.runId, { least: doubtful, most });
+      const permission = await awaitRateLimit(this.deps.db, run.runId, { least: doubtful, most });
       if (permission.kind !== 'granted') return permission;
       // Messages in doubt need no room: they are in the outbox already, or are offered again under the same
       // uid.
       const taking = doubtful
         ? { kind: 'lot' as const, lot: undefined }
-        : await awaitRoom(db, gateway.room, run, permission.count);
+        : await awaitRoom(this.deps.db, gateway.room, run, permission.count);
       if (taking.kind !== 'lot') return taking;
       lots.use(taking.lot);
       const askedAt = performance.now();
-      const ended = await workers.run(run, cancellationSignal, async () => {
-        await foreground?.pass();
+      const ended = await this.workers.run(run, cancellationSignal, async () => {
+        await this.deps.foreground?.pass();
         const startedAt = performance.now();
         // The operator may have paused the run while other pages had their turns.
-        const control = startedAt - askedAt > LIMITS.paceLookMs ? await readControl(db, run.runId) : 'run';
+        const control =
+          startedAt - askedAt > LIMITS.paceLookMs ? await readControl(this.deps.db, run.runId) : 'run';
         if (control !== 'run') return { kind: 'stopped' as const, control };
-        const outcome = await sendChunk(sending, taking.lot?.count ?? permission.count, doubtful > 0);
+        const outcome = await this.sendChunk(sending, taking.lot?.count ?? permission.count, doubtful > 0);
         workedMs += performance.now() - startedAt;
         return outcome;
       });
       if (ended) return ended;
     }
-    if (isWatched(run.options)) await abort.last(run.runId, able.has('events'));
+    if (isWatched(run.options)) await this.abort.last(run.runId, able.has('events'));
     // Count only the time at the service, because the next page's size follows from the service's speed.
     return { kind: 'sent', size: page.size, durationMs: Math.round(workedMs) };
   }
 
   /** Returns how the page ends for now, or undefined while it continues. */
-  async function sendChunk(
+  private async sendChunk(
     { run, page, gateway, able, context, lots, caps }: Sending,
     count: number,
     doubtful: boolean,
   ): Promise<SendPageOutcome | undefined> {
-    const { offered, erased } = splitErased(await offerChunk(db, page, count), doubtful);
+    const { offered, erased } = splitErased(await offerChunk(this.deps.db, page, count), doubtful);
     const { inTime, expired } = doubtful
       ? { inTime: offered, expired: [] }
       : splitExpired(offered, context.rule, Date.now());
@@ -167,7 +179,7 @@ export function sendActivities({ db, gatewayFor, foreground }: ActivityDeps, abo
     // sending.
     const { ready, held } = await caps.part(open.ready);
     const messages = ready.map((recipient) => toMessage(run, page, recipient, context.rule));
-    const stop = able.has('bulk') ? undefined : stops.attend(run.workspaceId);
+    const stop = able.has('bulk') ? undefined : this.stops.attend(run.workspaceId);
     const answers = await gateway
       .send(messages, stop?.isStopped)
       .finally(() => {
@@ -193,8 +205,13 @@ export function sendActivities({ db, gatewayFor, foreground }: ActivityDeps, abo
       await lookAgain(tx, run, page.channel, waiting);
       await release?.(tx);
     };
-    const control = await recordChunk(db, page, results, waiting.length || release ? also : undefined);
-    if (isWatched(run.options)) await abort.note(run.runId, able.has('events'));
+    const control = await recordChunk(
+      this.deps.db,
+      page,
+      results,
+      waiting.length || release ? also : undefined,
+    );
+    if (isWatched(run.options)) await this.abort.note(run.runId, able.has('events'));
     for (const answer of answers) if (answer.kind === 'account') throw accountRefused(answer.code);
     return control !== 'run' && page.resolved < page.size ? { kind: 'stopped', control } : undefined;
   }
@@ -203,11 +220,11 @@ export function sendActivities({ db, gatewayFor, foreground }: ActivityDeps, abo
    * The former attempt died while these messages were on their way, and the service would send them twice if
    * asked twice. Their outcome is unknown, and the ledger records that.
    */
-  async function giveUpDoubtful(page: OpenPage, context: SendContext): Promise<void> {
-    const recipients = await offerChunk(db, page, page.offered - page.resolved);
+  private async giveUpDoubtful(page: OpenPage, context: SendContext): Promise<void> {
+    const recipients = await offerChunk(this.deps.db, page, page.offered - page.resolved);
     const now = Date.now();
     await recordChunk(
-      db,
+      this.deps.db,
       page,
       recipients.map((recipient) => ({
         seq: recipient.seq,

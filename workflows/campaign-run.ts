@@ -40,71 +40,91 @@ const ENDS_WITHIN_MS = 10_000;
  * that may concern it (src/campaigns/watch).
  */
 export async function campaignRun(input: CampaignRunInput): Promise<void> {
-  const { runId, workspaceId, launch, since = Date.now(), freezing, ...rest } = input;
-  const live = new Map<string, ShardRef>();
-  let wakes = 0;
+  await new CampaignRun(input).follow();
+}
+
+class CampaignRun {
+  private readonly runId: string;
+  private readonly launched: { runId: string; launch: number };
+  private readonly since: number;
+  private readonly live = new Map<string, ShardRef>();
+  private wakes = 0;
   /** Set while a part of the audience is not frozen yet. */
-  let unfrozen = freezing;
-  let isDraining = false;
+  private unfrozen: Placeholders | undefined;
+  private isDraining = false;
 
-  setHandler(controlChangedUpdate, async () => {
-    await long.applyControl({ runId });
-    await wakeShards(live.keys());
-    wakes++;
-  });
-  setHandler(wakeSignal, () => {
-    wakes++;
-  });
-
-  try {
-    for (let shards = input.shards ?? (await plan()); shards; ) {
-      const unfinished = await runShards(shards);
-      if (unfinished) return await goOn(unfinished);
-      const found = await settle();
-      shards = found.kind === 'due' ? found.shards : await close(found.kind);
-      if (shards && workflowInfo().historyLength > HISTORY_EVENTS) return await goOn(shards);
-    }
-  } catch (error) {
-    const reason = failureReason(error);
-    if (reason === undefined) throw error;
-    await CancellationScope.nonCancellable(() => fail(reason));
+  constructor(private readonly input: CampaignRunInput) {
+    this.runId = input.runId;
+    this.launched = { runId: input.runId, launch: input.launch };
+    this.since = input.since ?? Date.now();
+    this.unfrozen = input.freezing;
+    setHandler(controlChangedUpdate, async () => {
+      await long.applyControl({ runId: this.runId });
+      await this.wakeShards(this.live.keys());
+      this.wakes++;
+    });
+    setHandler(wakeSignal, () => {
+      this.wakes++;
+    });
   }
-  await condition(allHandlersFinished);
 
-  async function goOn(shards: ShardRef[]): Promise<never> {
+  readonly follow = async (): Promise<void> => {
+    try {
+      for (let shards = this.input.shards ?? (await this.plan()); shards; ) {
+        const unfinished = await this.runShards(shards);
+        if (unfinished) return await this.goOn(unfinished);
+        const found = await this.settle();
+        shards = found.kind === 'due' ? found.shards : await this.close(found.kind);
+        if (shards && workflowInfo().historyLength > HISTORY_EVENTS) return await this.goOn(shards);
+      }
+    } catch (error) {
+      const reason = failureReason(error);
+      if (reason === undefined) throw error;
+      await CancellationScope.nonCancellable(() => this.fail(reason));
+    }
+    await condition(allHandlersFinished);
+  };
+
+  private async goOn(shards: ShardRef[]): Promise<never> {
     await condition(allHandlersFinished);
     return continueAsNew<typeof campaignRun>({
-      ...{ ...rest, runId, workspaceId, launch, since, shards },
-      ...(unfrozen ? { freezing: unfrozen } : {}),
+      ...this.input,
+      since: this.since,
+      shards,
+      freezing: this.unfrozen,
     });
   }
 
   /** Returns the shards to send, or undefined for a run that was withdrawn before its start. */
-  async function plan(): Promise<ShardRef[] | undefined> {
-    const begun = await begin();
+  private async plan(): Promise<ShardRef[] | undefined> {
+    const begun = await this.begin();
     if (!begun) return undefined;
     // An earlier workflow or run may have held the messages, and only this step releases them.
-    if (launch > 1 || begun.shards || begun.again) await long.applyControl({ runId });
-    await quick.refreshToken({ workspaceId });
-    const shards = begun.shards ?? (await freeze());
-    await quick.ensureOutcomeFeed({ workspaceId });
+    if (this.launched.launch > 1 || begun.shards || begun.again)
+      await long.applyControl({ runId: this.runId });
+    await quick.refreshToken({ workspaceId: this.input.workspaceId });
+    const shards = begun.shards ?? (await this.freeze());
+    await quick.ensureOutcomeFeed({ workspaceId: this.input.workspaceId });
     return shards;
   }
 
   /** The run is due by the clock of the process that launched it; the database's clock may be behind. */
-  async function begin(): Promise<BegunRun | false> {
+  private async begin(): Promise<BegunRun | false> {
     for (;;) {
-      const begun = await quick.beginRun({ runId, launch, mayWait: true });
+      const begun = await quick.beginRun({
+        ...this.launched,
+        mayWait: true,
+      });
       if (!begun || !('waitMs' in begun)) return begun;
       await sleep(Math.min(LONGEST_WAIT_MS, Math.ceil(begun.waitMs)));
     }
   }
 
   /** Returns no shards, because `runShards` starts each one as soon as it is frozen. */
-  async function freeze(): Promise<ShardRef[]> {
-    const placeholders = await quick.lookUpTemplates({ runId });
-    if (!patched('frozen-in-pieces')) return long.freezeRunAudience({ runId, placeholders });
-    unfrozen = placeholders;
+  private async freeze(): Promise<ShardRef[]> {
+    const placeholders = await quick.lookUpTemplates({ runId: this.runId });
+    if (!patched('frozen-in-pieces')) return long.freezeRunAudience({ runId: this.runId, placeholders });
+    this.unfrozen = placeholders;
     return [];
   }
 
@@ -112,7 +132,7 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
    * Waits until every shard has done its part. A shard that fails stops the others, because the reason concerns
    * all. Returns shards for the next execution to continue, because this history is near its limit.
    */
-  async function runShards(shards: ShardRef[]): Promise<ShardRef[] | undefined> {
+  private async runShards(shards: ShardRef[]): Promise<ShardRef[] | undefined> {
     const sending = new CancellationScope();
     const running: Promise<void>[] = [];
     let failure: unknown;
@@ -122,27 +142,27 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
         sending.cancel();
       });
     const start = (shard: ShardRef) => {
-      running.push(orStop(() => runShard(shard)));
+      running.push(orStop(() => this.runShard(shard)));
     };
     let unfinished: ShardRef[] | undefined;
     const watching = new CancellationScope();
     const watched = watching.run(async () => {
-      unfinished = await watch(start);
+      unfinished = await this.watch(start);
     });
     // Ignored here, because a failing run is reported again when the shards have ended.
     watched.catch(() => undefined);
     for (const shard of shards) start(shard);
-    let isFreezing = unfrozen !== undefined;
-    if (unfrozen) {
-      const placeholders = unfrozen;
+    let isFreezing = this.unfrozen !== undefined;
+    if (this.unfrozen) {
+      const placeholders = this.unfrozen;
       running.push(
-        orStop(() => freezeOn(placeholders, start)).finally(() => {
+        orStop(() => this.freezeOn(placeholders, start)).finally(() => {
           isFreezing = false;
         }),
       );
     }
     try {
-      await condition(() => live.size === 0 && !isFreezing);
+      await condition(() => this.live.size === 0 && !isFreezing);
     } finally {
       watching.cancel();
       await watched;
@@ -156,26 +176,32 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
    * Starts each shard once, as soon as it is frozen. The run may have started it before, because retries were
    * due in it.
    */
-  async function freezeOn(placeholders: Placeholders, start: (shard: ShardRef) => void): Promise<void> {
-    for (const started = new Set(live.keys()); !isDraining; ) {
-      const { shards, isOver } = await long.freezeNextShard({ runId, launch, placeholders });
-      if (isOver && !isDraining) unfrozen = undefined;
+  private async freezeOn(placeholders: Placeholders, start: (shard: ShardRef) => void): Promise<void> {
+    for (const started = new Set(this.live.keys()); !this.isDraining; ) {
+      const { shards, isOver } = await long.freezeNextShard({
+        ...this.launched,
+        placeholders,
+      });
+      if (isOver && !this.isDraining) this.unfrozen = undefined;
       for (const shard of shards) {
-        const id = idOf(shard);
-        if (!started.has(id) && !live.has(id) && !isDraining) start(shard);
+        const id = this.idOf(shard);
+        if (!started.has(id) && !this.live.has(id) && !this.isDraining) start(shard);
         started.add(id);
       }
       if (isOver) return;
     }
   }
 
-  async function runShard(shard: ShardRef): Promise<void> {
-    const workflowId = idOf(shard);
-    live.set(workflowId, shard);
+  private async runShard(shard: ShardRef): Promise<void> {
+    const workflowId = this.idOf(shard);
+    this.live.set(workflowId, shard);
     try {
-      await executeChild(channelShard, { workflowId, args: [{ runId, launch, ...shard, since }] });
+      await executeChild(channelShard, {
+        workflowId,
+        args: [{ ...this.launched, ...shard, since: this.since }],
+      });
     } finally {
-      live.delete(workflowId);
+      this.live.delete(workflowId);
     }
   }
 
@@ -183,28 +209,30 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
    * Runs beside shards that may sleep for hours. The run may have to stop, by its outcomes for example. A
    * recipient may also become due sooner than their shard wakes, or after their shard has ended.
    */
-  async function watch(start: (shard: ShardRef) => void): Promise<ShardRef[] | undefined> {
+  private async watch(start: (shard: ShardRef) => void): Promise<ShardRef[] | undefined> {
     try {
       for (;;) {
         const sleeps = patched('sleeps-until-woken');
-        const seen = wakes;
-        const found = await (sleeps ? long.lookWhileSending : long.watchRun)({ runId, launch });
+        const seen = this.wakes;
+        const found = await (sleeps ? long.lookWhileSending : long.watchRun)({
+          ...this.launched,
+        });
         if (found.kind === 'failing') {
-          await wakeShards(live.keys());
+          await this.wakeShards(this.live.keys());
           return undefined;
         }
         if (found.kind === 'due') {
-          const ids = found.shards.map((shard) => idOf(shard));
-          const ended = await wakeShards(ids.filter((id) => live.has(id)));
+          const ids = found.shards.map((shard) => this.idOf(shard));
+          const ended = await this.wakeShards(ids.filter((id) => this.live.has(id)));
           // It looked for its last page before this was due, and the run would not look again for an hour.
           if (ended.length > 0 && patched('starts-shards-that-have-ended'))
-            await condition(() => !ended.some((id) => live.has(id)), ENDS_WITHIN_MS);
+            await condition(() => !ended.some((id) => this.live.has(id)), ENDS_WITHIN_MS);
           const mayStart = sleeps || workflowInfo().historyLength <= HISTORY_EVENTS_BESIDE_SHARDS;
-          if (mayStart) for (const shard of found.shards) if (!live.has(idOf(shard))) start(shard);
+          if (mayStart) for (const shard of found.shards) if (!this.live.has(this.idOf(shard))) start(shard);
         }
         if (!sleeps) continue;
-        if (workflowInfo().historyLength > HISTORY_EVENTS) return await drain();
-        await condition(() => wakes > seen, sleepMs(found));
+        if (workflowInfo().historyLength > HISTORY_EVENTS) return await this.drain();
+        await condition(() => this.wakes > seen, sleepMs(found));
       }
     } catch (error) {
       if (!isCancellation(error)) throw error;
@@ -213,19 +241,19 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
   }
 
   /** A run cannot continue as new while its shards run, so it asks them to finish their page and stop. */
-  async function drain(): Promise<ShardRef[]> {
-    isDraining = true;
-    const unfinished = [...live.values()];
-    await signalShards(live.keys(), drainSignal);
+  private async drain(): Promise<ShardRef[]> {
+    this.isDraining = true;
+    const unfinished = [...this.live.values()];
+    await this.signalShards(this.live.keys(), drainSignal);
     return unfinished;
   }
 
-  function wakeShards(shards: Iterable<string>): Promise<string[]> {
-    return signalShards(shards, wakeSignal);
+  private wakeShards(shards: Iterable<string>): Promise<string[]> {
+    return this.signalShards(shards, wakeSignal);
   }
 
   /** Returns those that could not be signalled. */
-  async function signalShards(
+  private async signalShards(
     shards: Iterable<string>,
     signal: typeof wakeSignal | typeof drainSignal,
   ): Promise<string[]> {
@@ -241,22 +269,25 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
     return ended;
   }
 
-  function idOf({ channel, shard }: ShardRef): string {
-    return channelShardWorkflowId(runId, launch, channel, shard);
+  private idOf({ channel, shard }: ShardRef): string {
+    return channelShardWorkflowId(this.runId, this.launched.launch, channel, shard);
   }
 
-  async function settle(): Promise<Exclude<SettlingLook, { kind: 'wait' | 'again' }>> {
+  private async settle(): Promise<Exclude<SettlingLook, { kind: 'wait' | 'again' }>> {
     const began = Date.now();
     for (;;) {
       const sleeps = patched('sleeps-until-woken');
-      const seen = wakes;
+      const seen = this.wakes;
       const found = sleeps
-        ? await long.lookWhileSettling({ runId, launch, sinceMs: Date.now() - began })
-        : await long.awaitSettled({ runId, launch });
+        ? await long.lookWhileSettling({
+            ...this.launched,
+            sinceMs: Date.now() - began,
+          })
+        : await long.awaitSettled({ ...this.launched });
       if (found.kind === 'again') continue;
       if (found.kind !== 'wait') return found;
       if (workflowInfo().historyLength > HISTORY_EVENTS) return { kind: 'due', shards: [] };
-      await condition(() => wakes > seen, sleepMs(found));
+      await condition(() => this.wakes > seen, sleepMs(found));
     }
   }
 
@@ -264,10 +295,13 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
    * Returns undefined when the run is closed. Returns an empty list when a recipient became due at the last
    * moment, so that the run continues.
    */
-  async function close(end: 'settled' | 'canceled' | 'failed'): Promise<ShardRef[] | undefined> {
-    if (end === 'failed') return fail();
-    if (end === 'canceled') await long.cancelRemaining({ runId });
-    const closed = await quick.closeRun({ runId, launch, phase: end === 'settled' ? 'completed' : end });
+  private async close(end: 'settled' | 'canceled' | 'failed'): Promise<ShardRef[] | undefined> {
+    if (end === 'failed') return this.fail();
+    if (end === 'canceled') await long.cancelRemaining({ runId: this.runId });
+    const closed = await quick.closeRun({
+      ...this.launched,
+      phase: end === 'settled' ? 'completed' : end,
+    });
     return closed ? undefined : [];
   }
 
@@ -275,10 +309,14 @@ export async function campaignRun(input: CampaignRunInput): Promise<void> {
    * Hands nothing more over, and holds what the service has. A failed hold is ignored, because the service
    * itself may be down.
    */
-  async function fail(reason?: string): Promise<undefined> {
-    if (reason !== undefined) await quick.stopRun({ runId, launch, reason });
-    await brief.applyControl({ runId }).catch(() => undefined);
-    await quick.closeRun({ runId, launch, phase: 'failed', ...(reason === undefined ? {} : { reason }) });
+  private async fail(reason?: string): Promise<undefined> {
+    if (reason !== undefined) await quick.stopRun({ ...this.launched, reason });
+    await brief.applyControl({ runId: this.runId }).catch(() => undefined);
+    await quick.closeRun({
+      ...this.launched,
+      phase: 'failed',
+      ...(reason === undefined ? {} : { reason }),
+    });
   }
 }
 

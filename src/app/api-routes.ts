@@ -13,7 +13,7 @@ import type {
   RunLauncher,
   SendLauncher,
   TemplateLookup,
-} from '../campaigns/model/ports';
+} from '../campaigns/model/dependencies';
 import type { CampaignTables } from '../campaigns/model/tables';
 import { followPolicy } from '../campaigns/policy/follow-policy';
 import { createPolicies } from '../campaigns/policy/policy';
@@ -88,7 +88,7 @@ import type { Metrics } from '../metrics/metrics';
 import { getFromSns } from '../providers/mail-events/sns';
 import { VENDORS } from '../providers/vendor/vendors';
 import type { Tables } from '../storage/storage';
-import { contactNews } from './contact-news';
+import { contactActivity } from './contact-activity';
 import { suppressErased } from './erasures';
 import { isToldHowToOptOut } from './notice-rule';
 import { createOverview } from './overview';
@@ -147,35 +147,18 @@ export interface AccountsParts {
  * Every route of the API, each group to be registered in its own scope. Tests over all routes build their
  * server from the same list.
  */
-export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)[] {
-  const { storage, identity, delivery, versions, launcher, schedules, senders, publicUrl, log } = parts;
-  const senderRule = senders.refusalOf;
-  const messagingDb = storage.tables<MessagingTables>();
-  const campaignsDb = storage.tables<CampaignTables>();
-  const templates = createTemplates({ db: messagingDb, versions });
-  const contactLists = createContactLists({ db: campaignsDb });
-  const campaigns = createCampaigns({
-    db: campaignsDb,
-    templates: parts.templateLookup,
-    launcher,
-    schedules,
-    holds: parts.holds,
-    suppression,
-    isToldHowToOptOut,
-    senderRate: delivery.senderRate,
-    insecureLinks: parts.insecureLinks,
-    senderRule,
-    log,
-  });
-  const timeline = createContactTimeline({ db: campaignsDb, news: contactNews(messagingDb) });
-  const stops = createStops({ db: campaignsDb, changed: delivery.stopsChanged, log });
-  const tellOfPolicy = (workspaceId: string) =>
-    void followPolicy(campaignsDb, launcher, log, workspaceId).catch((error: unknown) =>
-      log.warn(
-        { err: error, workspaceId },
-        'could not signal runs about a new policy; trying again within a minute',
-      ),
-    );
+export function apiRoutes(parts: ApiParts): Routes {
+  const { storage, delivery, log } = parts;
+  const stops = createStops({ db: storage.tables<CampaignTables>(), changed: delivery.stopsChanged, log });
+  return [...installationRoutes(parts), ...messagingRoutes(parts, stops), ...campaignsRoutes(parts, stops)];
+}
+
+type Routes = ((app: App) => void | Promise<void>)[];
+type Stops = ReturnType<typeof createStops>;
+
+/** Of the process itself, and of who may call it. */
+function installationRoutes(parts: ApiParts): Routes {
+  const { storage, identity, delivery, senders, publicUrl, log } = parts;
   return [
     healthRoutes(parts.readiness, parts.delivery.accounts),
     metricsRoutes(parts.metrics),
@@ -191,16 +174,25 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     adminAccountRoutes(accountsOf(parts)),
     adminRouteRoutes(
       createRoutes({
-        db: messagingDb,
+        db: storage.tables<MessagingTables>(),
         environment: parts.accounts.environment,
         onChanged: delivery.carriersChanged,
       }),
     ),
     adminSenderRoutes(senders),
+  ];
+}
+
+/** Of the messaging service. */
+function messagingRoutes(parts: ApiParts, stops: Stops): Routes {
+  const { storage, identity, delivery, versions } = parts;
+  const db = storage.tables<MessagingTables>();
+  const templates = createTemplates({ db, versions });
+  return [
     templateRoutes(templates, parts.speaks),
     templateTrialRoutes({
       templates,
-      contactParams: createContactParams({ db: campaignsDb }),
+      contactParams: createContactParams({ db: storage.tables<CampaignTables>() }),
       delivery,
       stops,
       isUserAddress: identity.users.isAddress,
@@ -210,7 +202,7 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     eventRoutes(delivery),
     holdRoutes(delivery),
     senderLimitRoutes(delivery.senderLimits),
-    suppressionRoutes(createSuppressionList({ db: messagingDb })),
+    suppressionRoutes(createSuppressionList({ db })),
     webhookRoutes(parts.webhooks),
     inboundRoutes({
       secret: parts.inboundSecret,
@@ -225,16 +217,39 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     }),
     inboundVendorRoutes(vendorsOf(parts)),
     callDocumentRoutes(vendorsOf(parts)),
-    unsubscribeRoutes(createUnsubscribe({ db: messagingDb, tokens: parts.unsubscribeTokens })),
+    unsubscribeRoutes(createUnsubscribe({ db, tokens: parts.unsubscribeTokens })),
+  ];
+}
+
+/** Of campaigns and their contacts. */
+function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
+  const { storage, delivery, launcher, log } = parts;
+  const db = storage.tables<CampaignTables>();
+  const contactLists = createContactLists({ db });
+  const campaigns = createCampaigns({
+    db,
+    templates: parts.templateLookup,
+    launcher,
+    schedules: parts.schedules,
+    holds: parts.holds,
+    suppression,
+    isToldHowToOptOut,
+    senderRate: delivery.senderRate,
+    insecureLinks: parts.insecureLinks,
+    senderRule: parts.senders.refusalOf,
+    log,
+  });
+  const timeline = createContactTimeline({ db, news: contactActivity(storage.tables<MessagingTables>()) });
+  return [
     stopRoutes({ stops }),
     overviewRoutes(createOverview({ storage, delivery, accounts: accountsOf(parts).store })),
     policyRoutes({
-      policies: createPolicies({ db: campaignsDb, changed: tellOfPolicy }),
+      policies: createPolicies({ db, changed: tellOfPolicy(parts) }),
       timeline,
     }),
     (scope) =>
       contactRoutes(scope, {
-        contacts: createContacts({ db: campaignsDb, timeline, suppressErased, onErased: parts.onErased }),
+        contacts: createContacts({ db, timeline, suppressErased, onErased: parts.onErased }),
       }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),
@@ -246,14 +261,27 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
     (scope) =>
       explainRoutes(scope, {
         campaigns,
-        explanations: createExplanations({ db: campaignsDb, stories: parts.stories }),
+        explanations: createExplanations({ db, stories: parts.stories }),
       }),
-    (scope) => campaignCallRoutes(scope, { calls: createCallRecords({ db: campaignsDb }) }),
+    (scope) => campaignCallRoutes(scope, { calls: createCallRecords({ db }) }),
     (scope) =>
-      durableSendRoutes(scope, { sends: createDurableSends({ db: campaignsDb, launcher, senderRule, log }) }),
+      durableSendRoutes(scope, {
+        sends: createDurableSends({ db, launcher, senderRule: parts.senders.refusalOf, log }),
+      }),
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];
 }
+
+/** Runs learn of a new policy at once, if they can be signalled. */
+const tellOfPolicy =
+  ({ storage, launcher, log }: ApiParts) =>
+  (workspaceId: string) =>
+    void followPolicy(storage.tables<CampaignTables>(), launcher, log, workspaceId).catch((error: unknown) =>
+      log.warn(
+        { err: error, workspaceId },
+        'could not signal runs about a new policy; trying again within a minute',
+      ),
+    );
 
 /** What requests of vendors need. */
 const vendorsOf = ({ storage, accounts, delivery, reachableAt, vendorCalls, log }: ApiParts) => ({

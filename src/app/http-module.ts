@@ -33,6 +33,7 @@ import { createUnsubscribe } from '../messaging/suppression/unsubscribe';
 import { createUnsubscribeTokens } from '../messaging/suppression/unsubscribe-tokens';
 import { createTemplateVersions } from '../messaging/templates/template-versions';
 import { createVendorCalls } from '../messaging/vendor-calls';
+import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
 import { createOidcProvider } from '../oidc/oidc-provider';
 import { StartupError } from '../startup-error';
@@ -91,50 +92,97 @@ const FIRST_USER = 'admin@fanfare.local';
 
 /** Opens the messaging service and the campaigns' API, with delivery and the listening port. */
 export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutdown): Promise<HttpModule> {
-  const { config, log, storage, temporal, https } = options;
-  const messagingDb = storage.tables<MessagingTables>();
-  const { publicUrl, trustProxy } = config.http;
-  const inboundSecret = config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi');
-  if (config.insecureLinks) log.warn(`campaigns of marketing mail do not start: ${config.insecureLinks}`);
+  const { config, log, storage, https } = options;
+  const { insecureLinks, http } = config;
+  if (insecureLinks) log.warn(`campaigns of marketing mail do not start: ${insecureLinks}`);
+  const place: Place = {
+    inboundSecret: config.inboundSecret ?? options.credentials?.inboundSecret ?? newSecret('ffi'),
+    reachableAt: http.publicUrl ?? addressOf(http),
+  };
+  const access = await openAccess(options, shutdown);
+  const messaging = await openMessaging(options, access, place);
+  shutdown.add('delivery', () => messaging.delivery.stop());
+  await messaging.delivery.start();
+  keepTidy(options, access.secrets, shutdown);
+  const sealing = access.secrets.ofWebhooks;
+  const webhooks = await openWebhookModule({ config, storage, sealing, log }, shutdown);
+  const state = { started: false };
+  const app = await openServer(options, { ...access, ...messaging, place, webhooks, state }, shutdown);
+  shutdown.add('http', () => app.close());
+  const baseUrl = await listen(app, http);
+  place.reachableAt ??= baseUrl;
+  const localUrl = app.loopback ? await listenBeside(app.loopback, http) : baseUrl;
+  https?.follow(app);
+
+  return {
+    baseUrl,
+    localUrl,
+    inboundSecret: place.inboundSecret,
+    async planFirstWorkspace() {
+      if (!(await access.identity.isEmpty())) return undefined;
+      return planWorkspace({ name: 'First workspace', email: FIRST_USER });
+    },
+    insertFirstWorkspace: (planned) => access.identity.insertWorkspace(planned),
+    markReady() {
+      state.started = true;
+    },
+  };
+}
+
+/** Where carriers report to. */
+interface Place {
+  inboundSecret: string;
+  /** Known when the server listens, at the latest. */
+  reachableAt: string | undefined;
+}
+
+type Access = Awaited<ReturnType<typeof openAccess>>;
+type Messaging = Awaited<ReturnType<typeof openMessaging>>;
+
+/** Who may call, what secrets are sealed with, and which senders belong to whom. */
+async function openAccess({ config, storage, log }: HttpModuleOptions, shutdown: Shutdown) {
+  const db = storage.tables<MessagingTables>();
   const requestsDb = storage.forRequests.tables<MessagingTables>();
   const audit = createAuditLog({ db: storage.forRequests.tables<AuditTables>(), log });
   shutdown.add('audit log', () => audit.stop());
-  const versions = createTemplateVersions(messagingDb);
-  const secrets = await openSecretsModule(config, messagingDb, log);
+  const secrets = await openSecretsModule(config, db, log);
   await sealLaterSecretsAnew(storage, secrets, log);
   const identity = createIdentity({
     ...{ db: requestsDb, audit, sealing: secrets.ofAccounts, requireTotp: config.requireTotp },
     onUnknown: (kind, requestId) => log.info({ kind, requestId }, 'A log-in that names no one was refused'),
   });
-  const unsubscribeTokens = createUnsubscribeTokens(await secrets.ofInstallation('unsubscribe'));
-  const unsubscribe = createUnsubscribe({ db: messagingDb, tokens: unsubscribeTokens });
-  let reachableAt = publicUrl ?? addressOf(config.http);
-  const synthesizer = await openSpeech(config);
   const senders = createRegisteredSenders({
     ...{ db: requestsDb, sealing: secrets.ofAccounts, mode: config.senderMode, log },
   });
   shutdown.add('senders', async () => senders.stop());
   await senders.start();
+  return { audit, secrets, identity, senders };
+}
+
+/** The messaging service's delivery with its providers, not started yet. */
+async function openMessaging(options: HttpModuleOptions, { secrets, senders }: Access, place: Place) {
+  const { config, log, storage } = options;
+  const db = storage.tables<MessagingTables>();
+  const requestDb = storage.forRequests.tables<MessagingTables>();
+  const unsubscribeTokens = createUnsubscribeTokens(await secrets.ofInstallation('unsubscribe'));
+  const synthesizer = await openSpeech(config);
+  const versions = createTemplateVersions(db);
+  const calls = createVendorCalls({ db: requestDb, documents: callDocumentsOf(config) });
+  const unsubscribe = createUnsubscribe({ db, tokens: unsubscribeTokens });
   const parts: ProviderParts = {
     returnPathSecret: await secrets.ofInstallation('return_path'),
     async unsubscribe(token) {
       const subscriber = unsubscribe.subscriberOf(token);
       if (subscriber) await unsubscribe.unsubscribe(subscriber);
     },
-    synthesizer,
-    dkimOf: senders.dkimOf,
-    log,
-    smsParts: (provider) => createSmsParts({ db: messagingDb, provider, observer: options.metrics.delivery }),
-    publicUrl: () => reachableAt ?? '',
-    inboundUrl: (provider) => `${reachableAt}/inbound/${provider}/${inboundSecret}`,
+    ...{ synthesizer, dkimOf: senders.dkimOf, log, calls },
+    smsParts: (provider) => createSmsParts({ db, provider, observer: options.metrics.delivery }),
+    publicUrl: () => place.reachableAt ?? '',
+    inboundUrl: (provider) => `${place.reachableAt}/inbound/${provider}/${place.inboundSecret}`,
   };
-  const calls = createVendorCalls({ db: requestsDb, documents: callDocumentsOf(config) });
-  parts.calls = calls;
   const environment = environmentAccounts(config);
   const delivery = createDelivery({
-    db: messagingDb,
-    requestDb: requestsDb,
-    templates: versions,
+    ...{ db, requestDb, templates: versions, log },
     policyOf: policySource(storage.tables<CampaignTables>()),
     senderRule: senders.refusalOf,
     stops: stoppedWorkspaces,
@@ -147,17 +195,94 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     senderLimits: config.senderLimits,
     listUnsubscribe: createListUnsubscribe({
       tokens: unsubscribeTokens,
-      publicUrl: () => reachableAt,
+      publicUrl: () => place.reachableAt,
       mailto: config.unsubscribeMailto ?? unsubscribeAddress(config.smtp),
     }),
     observer: options.metrics.delivery,
     traces: options.tracing?.messages,
     foreground: options.foreground,
-    log,
   });
-  shutdown.add('delivery', () => delivery.stop());
-  await delivery.start();
+  return {
+    delivery,
+    versions,
+    environment,
+    unsubscribeTokens,
+    vendorCalls: calls,
+    speaks: synthesizer?.speaks,
+  };
+}
 
+interface Served extends Access, Messaging {
+  place: Place;
+  webhooks: Webhooks;
+  state: { started: boolean };
+}
+
+/** The HTTP server with every route, not listening yet. */
+async function openServer(options: HttpModuleOptions, served: Served, shutdown: Shutdown): Promise<App> {
+  const { config, log, storage, temporal, https } = options;
+  const { audit, identity, place } = served;
+  const { publicUrl, trustProxy } = config.http;
+  const launcher = createLauncher(temporal.client);
+  const sends = createDurableSends({ db: storage.tables<CampaignTables>(), launcher, log });
+  const erasures = keepErasing({ storage, cancelSend: sends.cancel, log });
+  shutdown.add('erasures', () => erasures.stop());
+  return buildServer({
+    ...{ authenticator: identity, audit, log, publicUrl, trustProxy },
+    tls: https?.current,
+    observe: options.metrics.requests,
+    traces: options.tracing?.requests,
+    requestBounds: config.requestBounds,
+    foreground: options.foreground,
+    idempotency: createIdempotency({ db: storage.forRequests.tables<MessagingTables>() }),
+    routes: [
+      ...consoleOf(options),
+      ...apiRoutes({
+        ...served,
+        ...{ launcher, publicUrl, log, storage: storage.forRequests, metrics: options.metrics },
+        templateLookup: templateLookup(options.service),
+        stories: messageStories(options.service),
+        accounts: {
+          ...{ environment: served.environment, sealing: served.secrets.ofAccounts, check: checkAccount },
+          secretsOf: (account) => environmentSecrets(config, account),
+        },
+        onErased: () => void erasures.look().catch(() => undefined),
+        schedules: createSchedules(temporal.client),
+        holds: campaignHolds(options.service.gatewayFor),
+        readiness: readinessOf(options, served.state),
+        inboundSecret: place.inboundSecret,
+        smsOptedOut: config.smsOptedOut,
+        oidc: {
+          provider: config.oidc && createOidcProvider(config.oidc),
+          sealing: served.secrets.ofWebhooks,
+          publicUrl: () => place.reachableAt ?? '',
+        },
+        auditReader: createAuditReader(storage.forRequests.tables<AuditTables>(), served.secrets.ofWebhooks),
+        tls: https !== undefined,
+        reachableAt: () => place.reachableAt ?? '',
+        insecureLinks: config.insecureLinks,
+      }),
+    ],
+  });
+}
+
+/** Whether each dependency works now, by name. */
+function readinessOf({ storage, temporal }: HttpModuleOptions, state: { started: boolean }) {
+  const db = storage.tables<MessagingTables>();
+  return async (): Promise<Record<string, boolean>> => ({
+    started: state.started,
+    database: await answers(() => sql`select 1`.execute(db)),
+    temporal: await answers(() =>
+      temporal.connection.withDeadline(Date.now() + 2_000, () =>
+        temporal.connection.workflowService.getSystemInfo({}),
+      ),
+    ),
+  });
+}
+
+/** What deletes from time to time what is no longer wanted. */
+function keepTidy({ config, storage, log }: HttpModuleOptions, secrets: Secrets, shutdown: Shutdown): void {
+  const messagingDb = storage.tables<MessagingTables>();
   const expiry = keepExpiring({ db: messagingDb, log });
   shutdown.add('expiry', () => expiry.stop());
   const retention = keepRetention({ db: messagingDb, days: config.retentionDays, log });
@@ -178,95 +303,6 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
     },
   });
   shutdown.add('audit retention', () => auditRetention.stop());
-
-  const webhooks = await openWebhookModule({ config, storage, sealing: secrets.ofWebhooks, log }, shutdown);
-
-  const launcher = createLauncher(temporal.client);
-  const sends = createDurableSends({ db: storage.tables<CampaignTables>(), launcher, log });
-  const erasures = keepErasing({ storage, cancelSend: sends.cancel, log });
-  shutdown.add('erasures', () => erasures.stop());
-
-  let started = false;
-  const readiness = async (): Promise<Record<string, boolean>> => ({
-    started,
-    database: await answers(() => sql`select 1`.execute(messagingDb)),
-    temporal: await answers(() =>
-      temporal.connection.withDeadline(Date.now() + 2_000, () =>
-        temporal.connection.workflowService.getSystemInfo({}),
-      ),
-    ),
-  });
-  const app = await buildServer({
-    authenticator: identity,
-    log,
-    publicUrl,
-    tls: https?.current,
-    trustProxy,
-    observe: options.metrics.requests,
-    traces: options.tracing?.requests,
-    requestBounds: config.requestBounds,
-    foreground: options.foreground,
-    idempotency: createIdempotency({ db: requestsDb }),
-    audit,
-    routes: [
-      ...consoleOf(options),
-      ...apiRoutes({
-        storage: storage.forRequests,
-        speaks: synthesizer?.speaks,
-        identity,
-        delivery,
-        versions,
-        templateLookup: templateLookup(options.service),
-        stories: messageStories(options.service),
-        webhooks,
-        accounts: {
-          ...{ environment, sealing: secrets.ofAccounts, check: checkAccount },
-          secretsOf: (account) => environmentSecrets(config, account),
-        },
-        senders,
-        launcher,
-        onErased: () => void erasures.look().catch(() => undefined),
-        schedules: createSchedules(temporal.client),
-        holds: campaignHolds(options.service.gatewayFor),
-        readiness,
-        inboundSecret,
-        smsOptedOut: config.smsOptedOut,
-        unsubscribeTokens,
-        oidc: {
-          provider: config.oidc && createOidcProvider(config.oidc),
-          sealing: secrets.ofWebhooks,
-          publicUrl: () => reachableAt ?? '',
-        },
-        auditReader: createAuditReader(storage.forRequests.tables<AuditTables>(), secrets.ofWebhooks),
-        metrics: options.metrics,
-        publicUrl,
-        tls: https !== undefined,
-        reachableAt: parts.publicUrl,
-        vendorCalls: calls,
-        insecureLinks: config.insecureLinks,
-        log,
-      }),
-    ],
-  });
-  shutdown.add('http', () => app.close());
-  const baseUrl = await listen(app, config.http);
-  reachableAt ??= baseUrl;
-  const localUrl = app.loopback ? await listenBeside(app.loopback, config.http) : baseUrl;
-  https?.follow(app);
-
-  return {
-    baseUrl,
-    localUrl,
-    inboundSecret,
-    async planFirstWorkspace() {
-      if (!(await identity.isEmpty())) return undefined;
-      return planWorkspace({ name: 'First workspace', email: FIRST_USER });
-    },
-    insertFirstWorkspace: (planned) => identity.insertWorkspace(planned),
-    markReady() {
-      started = true;
-    },
-  };
 }
 
 /** Built beside the program; it may be missing, because a checkout can run from its sources. */

@@ -1,4 +1,4 @@
-import type { NoticeRule } from '../campaigns/model/ports';
+import type { NoticeRule } from '../campaigns/model/dependencies';
 import { isTold } from '../messaging/outbox/accept/opt-out-notices';
 
 /** Whether a number has had the policy's opt-out text, so that a dry run counts segments correctly. */

@@ -17,7 +17,7 @@ import { openSmppProvider } from '../providers/smpp/smpp-provider';
 import type { DkimKeys, DkimOptions } from '../providers/smtp/dkim';
 import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
 import { openSmtpProvider } from '../providers/smtp/smtp-provider';
-import type { CallDesk } from '../providers/vendor/call-desk';
+import type { CallDesk } from '../providers/vendor/call-control';
 import { MESSAGE_PARAMETER, type VendorAccount } from '../providers/vendor/vendor';
 import { VENDORS } from '../providers/vendor/vendors';
 import { type Synthesizer, TELEPHONE_HZ } from '../speech/synthesizer';

@@ -8,7 +8,7 @@ import type {
   OutcomeNews,
   TemplateLookup,
   ToldStories,
-} from '../campaigns/model/ports';
+} from '../campaigns/model/dependencies';
 import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { readServiceAccounts, type ServiceAccount } from '../credentials/service-accounts';

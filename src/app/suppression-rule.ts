@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SuppressionEntry, SuppressionRule } from '../campaigns/model/ports';
+import type { SuppressionEntry, SuppressionRule } from '../campaigns/model/dependencies';
 import { isSuppressed } from '../messaging/suppression/suppression-check';
 import { suppressionEntry as entryOf } from '../messaging/suppression/suppression-evidence';
 

@@ -1,10 +1,10 @@
 import type { Kysely, Transaction } from 'kysely';
+import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { Statement } from '../storage/with-first-change';
 import { appendIn, appending } from './chain';
 import type { AuditEvent } from './entry';
 import { type ChainEnds, type EntryPage, type EntryQuery, readChainEnds, readEntries } from './read-entries';
-import { createRepeated } from './repeated';
 import { type ChainStart, readChainStart, type StartSealing } from './retention';
 import type { AuditTables } from './tables';
 
@@ -66,3 +66,72 @@ export const createAuditReader = (db: Kysely<AuditTables>, sealing: StartSealing
     return { ...(await readChainEnds(db, workspaceId)), start };
   },
 });
+
+interface Held {
+  first: AuditEvent;
+  count: number;
+  since: number;
+  timer: NodeJS.Timeout;
+}
+
+/**
+ * Keeps a caller that repeats itself from filling the log: the first of equal events is written at once, and those
+ * that follow within a minute are counted, and written as one entry at its end. A process that is killed loses
+ * the count of the minute, and never the first.
+ */
+function createRepeated({
+  record,
+  log,
+  now,
+  windowMs = LIMITS.auditRepeatedMs,
+}: {
+  record(event: AuditEvent): Promise<void>;
+  log: Log;
+  now: () => number;
+  windowMs?: number;
+}) {
+  const held = new Map<string, Held>();
+
+  function hold(key: string, first: AuditEvent): void {
+    const timer = setTimeout(() => void write(key, 'and go on'), windowMs);
+    timer.unref();
+    held.set(key, { first, count: 0, since: now(), timer });
+  }
+
+  /** A caller that went on until now is counted on, so that it has one entry a minute for as long as it does. */
+  async function write(key: string, after: 'and go on' | 'and end'): Promise<void> {
+    const { first, count, since, timer } = held.get(key) as Held;
+    clearTimeout(timer);
+    held.delete(key);
+    if (count === 0) return;
+    if (after === 'and go on') hold(key, first);
+    const detail = { ...first.detail, count, since: new Date(since).toISOString() };
+    await attempt({ ...first, detail });
+  }
+
+  /** What it tells has happened already, and is not to fail for it. */
+  const attempt = (event: AuditEvent): Promise<void> =>
+    record(event).catch((error: unknown) =>
+      log.warn({ err: error, action: event.action, result: event.result }, 'An event could not be audited'),
+    );
+
+  return {
+    async take(event: AuditEvent): Promise<void> {
+      const { workspaceId, actor, address, action, object, detail } = event;
+      const key = JSON.stringify([workspaceId, actor, address, action, object.kind, detail]);
+      const known = held.get(key);
+      if (known) {
+        known.count += 1;
+        return;
+      }
+      if (held.size >= LIMITS.auditRepeatedHeld) {
+        await Promise.all([...held.keys()].map((each) => write(each, 'and end')));
+      }
+      hold(key, event);
+      await attempt({ ...event, detail: { ...detail, count: 1 } });
+    },
+    async stop(): Promise<void> {
+      await Promise.all([...held.keys()].map((key) => write(key, 'and end')));
+    },
+  };
+}

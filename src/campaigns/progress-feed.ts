@@ -68,125 +68,138 @@ interface Topic {
   isFailing: boolean;
 }
 
+interface ProgressFeedDeps {
+  campaigns: Pick<Campaigns, 'read'>;
+  log: Log;
+  tickMs?: number | undefined;
+}
+
 /**
  * Progress of campaigns for any number of readers. Each campaign is read once a tick while it has a reader, and
  * not at all otherwise. A failed read is skipped; the next one comes a tick later.
  */
-export function createProgressFeed(deps: {
-  campaigns: Pick<Campaigns, 'read'>;
-  log: Log;
-  tickMs?: number | undefined;
-}): ProgressFeed {
-  const { campaigns, log, tickMs = LIMITS.progressTickMs } = deps;
-  const topics = new Map<string, Topic>();
-  const placesOf = new Map<string, number>();
-  let readers = 0;
-  let isStopped = false;
+export function createProgressFeed(deps: ProgressFeedDeps): ProgressFeed {
+  return new SharedProgressFeed(deps);
+}
 
-  function takePlace(workspaceId: string): void {
-    const own = placesOf.get(workspaceId) ?? 0;
-    if (isStopped) throw new DomainError('dependency_down', 'This process is stopping; ask again');
-    if (readers >= LIMITS.progressStreams) throw tooMany('This process', LIMITS.progressStreams);
+class SharedProgressFeed implements ProgressFeed {
+  private readonly tickMs: number;
+  private readonly topics = new Map<string, Topic>();
+  private readonly placesOf = new Map<string, number>();
+  private readers = 0;
+  private isStopped = false;
+
+  constructor(private readonly deps: ProgressFeedDeps) {
+    this.tickMs = deps.tickMs ?? LIMITS.progressTickMs;
+  }
+
+  readonly subscribe: ProgressFeed['subscribe'] = async (workspaceId, campaignId) => {
+    this.takePlace(workspaceId);
+    const topic = this.topicOf(workspaceId, campaignId);
+    const place: { reader?: ProgressReader } = {};
+    topic.places.add(place);
+    let isOpen = true;
+    const close = () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.givePlaceBack(workspaceId);
+      this.leave(topic, place);
+    };
+    try {
+      const first = await topic.current;
+      return {
+        first,
+        listen: (reader) => {
+          place.reader = reader;
+          if (this.isStopped) reader.end();
+        },
+        close,
+      };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  };
+
+  readonly open: ProgressFeed['open'] = () => ({ readers: this.readers, campaigns: this.topics.size });
+
+  readonly stop: ProgressFeed['stop'] = () => {
+    this.isStopped = true;
+    for (const topic of this.topics.values()) {
+      clearTimeout(topic.timer);
+      for (const { reader } of [...topic.places]) reader?.end();
+    }
+  };
+
+  private takePlace(workspaceId: string): void {
+    const own = this.placesOf.get(workspaceId) ?? 0;
+    if (this.isStopped) throw new DomainError('dependency_down', 'This process is stopping; ask again');
+    if (this.readers >= LIMITS.progressStreams) throw tooMany('This process', LIMITS.progressStreams);
     if (own >= LIMITS.progressStreamsPerWorkspace) {
       throw tooMany('This workspace', LIMITS.progressStreamsPerWorkspace);
     }
-    readers++;
-    placesOf.set(workspaceId, own + 1);
+    this.readers++;
+    this.placesOf.set(workspaceId, own + 1);
   }
 
-  function givePlaceBack(workspaceId: string): void {
-    readers--;
-    const own = (placesOf.get(workspaceId) ?? 1) - 1;
-    if (own > 0) placesOf.set(workspaceId, own);
-    else placesOf.delete(workspaceId);
+  private givePlaceBack(workspaceId: string): void {
+    this.readers--;
+    const own = (this.placesOf.get(workspaceId) ?? 1) - 1;
+    if (own > 0) this.placesOf.set(workspaceId, own);
+    else this.placesOf.delete(workspaceId);
   }
 
-  function topicOf(workspaceId: string, campaignId: string): Topic {
+  private topicOf(workspaceId: string, campaignId: string): Topic {
     const key = JSON.stringify([workspaceId, campaignId]);
-    const known = topics.get(key);
+    const known = this.topics.get(key);
     if (known) return known;
     const topic: Topic = {
       workspaceId,
       campaignId,
       places: new Set(),
-      current: readSnapshot(campaigns, workspaceId, campaignId),
+      current: readSnapshot(this.deps.campaigns, workspaceId, campaignId),
       timer: undefined,
       isFailing: false,
     };
-    topics.set(key, topic);
+    this.topics.set(key, topic);
     // The subscriber gets the failure from its own await.
     topic.current.then(
-      () => schedule(topic, tickMs),
+      () => this.schedule(topic, this.tickMs),
       () => undefined,
     );
     return topic;
   }
 
-  function leave(topic: Topic, place: { reader?: ProgressReader }): void {
+  private leave(topic: Topic, place: { reader?: ProgressReader }): void {
     topic.places.delete(place);
     if (topic.places.size > 0) return;
     clearTimeout(topic.timer);
-    topics.delete(JSON.stringify([topic.workspaceId, topic.campaignId]));
+    this.topics.delete(JSON.stringify([topic.workspaceId, topic.campaignId]));
   }
 
-  function schedule(topic: Topic, inMs: number): void {
-    if (topic.places.size === 0 || isStopped) return;
-    topic.timer = setTimeout(() => void tick(topic), inMs);
+  private schedule(topic: Topic, inMs: number): void {
+    if (topic.places.size === 0 || this.isStopped) return;
+    topic.timer = setTimeout(() => void this.tick(topic), inMs);
     topic.timer.unref();
   }
 
-  async function tick(topic: Topic): Promise<void> {
+  private async tick(topic: Topic): Promise<void> {
     const startedAt = Date.now();
     try {
-      const snapshot = await readSnapshot(campaigns, topic.workspaceId, topic.campaignId);
+      const snapshot = await readSnapshot(this.deps.campaigns, topic.workspaceId, topic.campaignId);
       topic.current = Promise.resolve(snapshot);
       topic.isFailing = false;
       for (const { reader } of [...topic.places]) reader?.tell(snapshot);
     } catch (error) {
       if (!topic.isFailing)
-        log.warn({ err: error }, 'could not read the progress of a campaign; trying again at every tick');
+        this.deps.log.warn(
+          { err: error },
+          'could not read the progress of a campaign; trying again at every tick',
+        );
       topic.isFailing = true;
     }
-    schedule(topic, Math.max(0, tickMs - (Date.now() - startedAt)));
+    this.schedule(topic, Math.max(0, this.tickMs - (Date.now() - startedAt)));
   }
-
-  return {
-    async subscribe(workspaceId, campaignId) {
-      takePlace(workspaceId);
-      const topic = topicOf(workspaceId, campaignId);
-      const place: { reader?: ProgressReader } = {};
-      topic.places.add(place);
-      let isOpen = true;
-      const close = () => {
-        if (!isOpen) return;
-        isOpen = false;
-        givePlaceBack(workspaceId);
-        leave(topic, place);
-      };
-      try {
-        const first = await topic.current;
-        return {
-          first,
-          listen(reader) {
-            place.reader = reader;
-            if (isStopped) reader.end();
-          },
-          close,
-        };
-      } catch (error) {
-        close();
-        throw error;
-      }
-    },
-    open: () => ({ readers, campaigns: topics.size }),
-    stop() {
-      isStopped = true;
-      for (const topic of topics.values()) {
-        clearTimeout(topic.timer);
-        for (const { reader } of [...topic.places]) reader?.end();
-      }
-    },
-  };
 }
 
 async function readSnapshot(

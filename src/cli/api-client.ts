@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { z } from 'zod';
-import { tokenAccess } from '../client/access';
-import { FanfareError } from '../client/fanfare-error';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { z } from 'zod';
+import { type Access, type Ask, type Proof, tokenAccess } from '../client/access';
+import { FanfareError, refusal } from '../client/fanfare-error';
 import { type Call, Transport } from '../client/transport';
 import { StartupError } from '../startup-error';
-import { type SessionAccess, type SessionOf, sessionAccess } from './session-access';
-import { openFile, writeWhole } from './transfer-files';
 
 /** About a minute: long enough for an instance that restarts its Temporal server or processes an import. */
 const RETRIES = 12;
@@ -121,4 +123,90 @@ function nothingThere(baseUrl: string, error: Error): StartupError {
     'Start an instance with `fanfare up`, or correct the address in credentials.json or FANFARE_APP_URL.',
     { cause: error },
   );
+}
+
+/** Proof of a user, for calls that a backend may not make: a log-in, or the cookie of a session. */
+type SessionOf = { user: { email: string; password: string } } | { sessionCookie: string };
+
+const session = z.object({ user: z.object({ id: z.string() }) });
+
+interface SessionAccess extends Access {
+  /** Ends the session, so that none stays open for days. If this fails, the session expires by itself. */
+  end(): Promise<void>;
+}
+
+/** Logs in at the first call, and again when the session has ended. */
+function sessionAccess(baseUrl: string, of: SessionOf, ask: Ask): SessionAccess {
+  const url = `${baseUrl.replace(/\/+$/, '')}/api/session`;
+  let current: Promise<Proof> | undefined;
+
+  async function begin(): Promise<Proof> {
+    if ('sessionCookie' in of) {
+      const cookie = `session_token=${of.sessionCookie}`;
+      return asUser(cookie, await ask(url, { headers: { cookie } }), 'GET /api/session');
+    }
+    const { email, password } = of.user;
+    const answer = await ask(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email, password }),
+    });
+    const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+    return asUser(cookie, answer, 'POST /api/session');
+  }
+
+  return {
+    proof() {
+      current ??= begin().catch((error: unknown) => {
+        current = undefined;
+        throw error;
+      });
+      return current;
+    },
+    refused() {
+      current = undefined;
+    },
+    async end() {
+      if (!('user' in of) || !current) return;
+      const headers = await current.catch(() => undefined);
+      if (headers) await ask(url, { method: 'DELETE', headers }).catch(() => undefined);
+    },
+  };
+}
+
+/** With a cookie, campaign calls must name the acting user (api.md 2). */
+async function asUser(cookie: string, answer: Response, what: string): Promise<Proof> {
+  if (answer.status >= 300) throw await refusal(what, answer);
+  return { cookie, 'x-user-id': session.parse(await answer.json()).user.id };
+}
+
+const PROGRESS_MS = 200;
+
+/** A file to be sent unchanged; `onProgress` gets the number of bytes read so far. */
+function openFile(file: string, onProgress: ((bytes: number) => void) | undefined): Readable {
+  const stream = createReadStream(file);
+  // A data listener would start the stream before there is a reader.
+  const timer = setInterval(() => onProgress?.(stream.bytesRead), PROGRESS_MS);
+  stream.once('close', () => {
+    clearInterval(timer);
+    onProgress?.(stream.bytesRead);
+  });
+  return stream;
+}
+
+/** Writes under another name until the file is complete, because half a report looks like a report. */
+async function writeWhole(answer: Response, file: string): Promise<void> {
+  const part = `${file}.part`;
+  const body = answer.body as Parameters<typeof Readable.fromWeb>[0] | null;
+  try {
+    await pipeline(body ? Readable.fromWeb(body) : Readable.from([]), createWriteStream(part));
+    await rename(part, file);
+  } catch (error) {
+    await rm(part, { force: true });
+    const { code, path } = error as NodeJS.ErrnoException;
+    if (path === undefined && code !== 'ENOSPC') throw error;
+    throw new StartupError(`${file} cannot be written: ${code}`, 'Name a file that this user may write.', {
+      cause: error,
+    });
+  }
 }

@@ -4,12 +4,10 @@ import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, RETRIABLE } from '../domain/recipient';
 import { approveCampaign, showDigest } from './campaign-approval';
 import { createCampaign, dryRunCampaign } from './campaign-from-file';
-import { listCampaigns } from './campaign-list';
-import { actOnCampaign, reportCampaign, showCampaign } from './campaign-reading';
+import { actOnCampaign, listCampaigns, reportCampaign, showCampaign } from './campaign-reading';
 import { listRuns } from './campaign-runs';
 import { sendCampaign } from './campaign-send';
-import { changePace, releaseCampaign, retryFailed } from './campaign-steering';
-import { watchCampaign } from './campaign-watch';
+import { changePace, releaseCampaign, retryFailed, watchCampaign } from './campaign-steering';
 import { withApi } from './command';
 import { openBackend, openInstance } from './instance';
 import { listenForStop } from './stop-signals';
@@ -20,7 +18,12 @@ import { listenForStop } from './stop-signals';
  */
 export function addCampaignCommands(program: Command, end: (code: number) => void): void {
   const campaign = program.command('campaign').description('campaigns of the workspace');
+  addCreating(campaign);
+  addFollowing(campaign, end);
+  addSteering(campaign);
+}
 
+function addCreating(campaign: Command): void {
   campaign
     .command('list')
     .description('list campaigns, newest first')
@@ -56,7 +59,9 @@ export function addCampaignCommands(program: Command, end: (code: number) => voi
     .description('tell what would become of a campaign; sends and creates nothing')
     .option('--json', 'print the answer as JSON')
     .action((file, options) => withApi(openBackend(), (api) => dryRunCampaign(api, file, options)));
+}
 
+function addFollowing(campaign: Command, end: (code: number) => void): void {
   campaign
     .command('status <id>')
     .description('show a campaign with its counts')
@@ -97,7 +102,9 @@ export function addCampaignCommands(program: Command, end: (code: number) => voi
         stop.dispose();
       }
     });
+}
 
+function addSteering(campaign: Command): void {
   for (const [action, description] of Object.entries(ACTIONS)) {
     campaign
       .command(`${action} <id>`)

@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { StartupError } from '../startup-error';
 import type { ApiClient } from './api-client';
 import { print, printable, withApi } from './command';
-import { showTimeline, type TimelineOptions } from './contact-timeline';
 import { openBackend } from './instance';
 import { createProgressLine } from './progress-line';
 import { listenForStop } from './stop-signals';
@@ -97,3 +96,60 @@ async function sizeOf(file: string): Promise<number> {
 
 const megabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1);
 const percent = (part: number, whole: number): number => Math.floor((100 * part) / Math.max(1, whole));
+
+interface TimelineOptions {
+  limit: string;
+  json?: boolean;
+}
+
+const timeline = z.object({
+  data: z.array(z.looseObject({ kind: z.string(), at: z.string() })),
+  next: z.string().nullable(),
+});
+type Entry = z.output<typeof timeline>['data'][number];
+
+async function showTimeline(api: ApiClient, id: string, options: TimelineOptions): Promise<void> {
+  const path = `/api/contact/${encodeURIComponent(id)}/timeline?limit=${encodeURIComponent(options.limit)}`;
+  const { data, next } = await api.get(path, timeline);
+  const lines = data.map((entry) => `${entry.at}  ${printable(textOf(entry))}`);
+  if (data.length === 0) lines.push('Nothing is known of this contact.');
+  if (next !== null) lines.push('and more; --limit shows up to 200');
+  print(options.json, { data, next }, lines);
+}
+
+function textOf(entry: Entry): string {
+  const {
+    kind,
+    channel,
+    campaign,
+    state,
+    code,
+    reason,
+    policyVersion,
+    messages,
+    uid,
+    source,
+    since,
+    liftedBy,
+  } = entry;
+  const because = code ? ` (${code})` : '';
+  const policy = policyVersion ? `, policy ${policyVersion}` : '';
+  switch (kind) {
+    case 'recipient': {
+      const count = Array.isArray(messages) ? messages.length : 0;
+      return `${channel} of "${campaign}": ${state}${because}, ${count} messages${policy}`;
+    }
+    case 'skipped':
+      return `${channel} of "${campaign}": left out, ${reason}${policy}`;
+    case 'send':
+      return `${channel}, durable send ${uid}: ${state}${because}`;
+    case 'cap_place':
+      return `${channel}: message ${uid} counts for caps`;
+    case 'suppression':
+      return `${channel}: suppressed, ${reason} (${source})`;
+    case 'suppression_lifted':
+      return `${channel}: suppressed no longer, lifted by ${liftedBy}; since ${since} ${reason} (${source})`;
+    default:
+      return kind;
+  }
+}

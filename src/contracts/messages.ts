@@ -3,7 +3,7 @@ import { CHANNELS } from '../domain/channel';
 import { isOfCalendar } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
-import { MESSAGE_WAITS } from '../domain/message-story';
+import { MESSAGE_WAITS } from '../domain/message-history';
 import { emptyAsAbsent, idCursor, pageLimit } from './common';
 import { channel, count, cursorPageOf, id, success, time } from './envelope';
 import { event } from './events';

@@ -1,5 +1,5 @@
 import type { Channel } from './channel';
-import type { SuppressionEvidence } from './message-story';
+import type { SuppressionEvidence } from './message-history';
 
 /** Steps of a recipient's explanation (api.md 19), in the order in which they are read out, oldest first. */
 export const STEPS = [

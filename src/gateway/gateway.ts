@@ -1,6 +1,6 @@
 import type { Channel } from '../domain/channel';
 import type { MessageEvent } from '../domain/message';
-import type { MessageStory } from '../domain/message-story';
+import type { MessageStory } from '../domain/message-history';
 import type { SendingFinding, SendingQuestion } from '../domain/sending-question';
 import type { CallOptions } from '../domain/voice/call-options';
 

@@ -3,7 +3,7 @@ import { DomainError, isDomainError, retryClassOf } from '../domain/errors';
 import { inParallel } from '../domain/in-parallel';
 import { LIMITS } from '../domain/limits';
 import type { MessageEvent } from '../domain/message';
-import type { MessageStory } from '../domain/message-story';
+import type { MessageStory } from '../domain/message-history';
 import type { SendingFinding, SendingQuestion } from '../domain/sending-question';
 import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
 import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';

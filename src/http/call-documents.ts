@@ -4,7 +4,7 @@ import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { FoundAccount } from '../messaging/carriers/callback-accounts';
 import { AGAIN } from '../messaging/vendor-calls';
-import type { CallFacts } from '../providers/vendor/call-desk';
+import type { CallFacts } from '../providers/vendor/call-control';
 import type { VendorVoice } from '../providers/vendor/vendor';
 import { callbackOf, type InboundVendorsDeps, takeBytes } from './inbound-vendors';
 import { EXAMPLE } from './openapi/examples';

@@ -12,7 +12,7 @@ import type { CallNews, VendorCalls } from '../messaging/vendor-calls';
 import type { MailEventTools } from '../providers/mail-events/mail-events';
 import { MAIL_SERVICES } from '../providers/mail-events/mail-services';
 import type { InboundSink, ReceiptSink } from '../providers/provider';
-import type { CallFacts } from '../providers/vendor/call-desk';
+import type { CallFacts } from '../providers/vendor/call-control';
 import { errorClass } from '../providers/vendor/error-class';
 import {
   type Callback,

@@ -1,5 +1,5 @@
 import type { Receipt } from '../providers/provider';
-import type { CallFacts, CommandPlace } from '../providers/vendor/call-desk';
+import type { CallFacts, CommandPlace } from '../providers/vendor/call-control';
 import type { CallCommands, Obedience } from '../providers/vendor/vendor';
 import { FIRST, type NextStep, type VendorCalls } from './vendor-calls';
 

@@ -5,7 +5,7 @@ import { type Account, type AccountState, defaultAccountId } from '../domain/acc
 import { CHANNELS, type Channel } from '../domain/channel';
 import { isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
-import type { MessageStory } from '../domain/message-story';
+import type { MessageStory } from '../domain/message-history';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
 import type { Foreground } from '../foreground';
 import type { Log } from '../log';
@@ -20,7 +20,7 @@ import { messageStories } from './events/stories';
 import { type MessageRecord, type TrackedMessage, trackMessage } from './events/tracking';
 import { createInboundMessages } from './inbound/inbound-sms';
 import { isDataError } from './model/database-error';
-import { createGroupCommit } from './model/group-commit';
+import { createGroupCommit, type GroupCommit } from './model/group-commit';
 import { type DeliveryObserver, type MessageTraces, tellMoves } from './model/observer';
 import type { Accepted, Outcome } from './model/outgoing';
 import type { MessagingTables } from './model/tables';
@@ -97,7 +97,7 @@ export interface Delivery {
 
 const DRAIN_MS = 5_000;
 
-export function createDelivery(deps: {
+interface DeliveryDeps {
   db: Kysely<MessagingTables>;
   /** Separate connections, if there are any, so that holds and look-ups do not wait for batches. */
   requestDb?: Kysely<MessagingTables> | undefined;
@@ -122,238 +122,306 @@ export function createDelivery(deps: {
   /** Requests of this process that marketing messages and receipts let pass. */
   foreground?: Foreground | undefined;
   log: Log;
-}): Delivery {
-  const {
-    db,
-    templates,
-    policyOf,
-    stops,
-    providers,
-    senderLimits = {},
-    listUnsubscribe,
-    observer,
-    foreground,
-    log,
-  } = deps;
-  const { requestDb = db } = deps;
-  const feed = createEventFeed({ db });
-  const outbox = createOutboxCount(db);
-  const receipts = createReceipts({
-    db,
-    templates,
-    log,
-    isUnderWay: (messageId) => dispatcher.isUnderWay(messageId),
-    onEvents: feed.notify,
-    onCallsEnded: (workspaceId, ids) => limits.callsEnded(workspaceId, ids),
-    observer,
-    foreground,
-  });
-  const holds = createHolds({ db: requestDb, stops, onReleased: () => dispatcher.lookAgain() });
-  const lanes = createLanes({
-    db,
-    log,
-    onAdopted: (lane) => dispatcher.adoptLane(lane),
-    onLost: (lane) => dispatcher.closeLane(lane),
-  });
-  const limits = createSenderLimits({
-    db,
-    defaults: senderLimits,
-    log,
-    onChanged: () => dispatcher.limitsChanged(),
-  });
-  const dispatcher = new Dispatcher({
-    db,
-    templates,
-    listUnsubscribe,
-    wayOf: (message) => carriers?.wayOf(message) ?? defaultWayOf(message),
-    preferredWayOf: (message) => carriers?.preferredWayOf(message) ?? defaultWayOf(message),
-    closeSender: (refusal) => carriers?.closeSender(refusal),
-    isClosed: (accountId, message) => carriers?.isClosed(accountId, message) ?? false,
-    lanes,
-    holds,
-    limits,
-    outbox,
-    log,
-    events: { onEvents: feed.notify, onHandedOver: receipts.handedOver },
-    observer,
-    traces: deps.traces,
-    foreground,
-  });
-  for (const channel of CHANNELS) {
-    const id = defaultAccountId(channel);
-    const account = deps.carriers?.environment.find((one) => one.id === id) ?? unnamed(id, channel);
-    dispatcher.ways.add({ id: wayId(id, channel), account, provider: providers[channel] });
-  }
-  const carriers: Carriers | undefined =
-    deps.carriers &&
-    createCarriers({
-      ...deps.carriers,
-      ...{ db: requestDb, log },
-      async addWay(way) {
-        const { provider } = way;
-        await provider.start(receipts.sinkOf(provider.name), inbound.sinkOf(provider.name));
-        dispatcher.ways.add(way);
-      },
-      removeWay: (id) => dispatcher.ways.remove(id),
-      isDown: (way) => dispatcher.ways.isDown(way),
-      onSenderClosed: () => dispatcher.rerouted(),
-      onRouted(processes) {
-        dispatcher.ways.shareWith(processes);
-        dispatcher.rerouted();
-      },
-    });
-  const doubts = createRechecks(() => dispatcher.lookAgain());
-  const called = (name: string, channel: Channel) => dispatcher.ways.called(name, channel)?.limiter.provider;
-  const withdrawals = createWithdrawals({ db: requestDb, providerOf: (name) => called(name, 'voice'), log });
-  const lookUps = createStatusLookup({
-    ...{ db, templates, log },
-    lookUp: (provider, channel, message) => called(provider, channel)?.lookUp?.(message),
-    take: (provider, some) => receipts.sinkOf(provider)(some),
-  });
-  const acceptance = createAccept({
-    db,
-    templates,
-    policyOf,
-    senderRule: deps.senderRule,
-    flowWay: (message) => carriers?.flowWayOf(message),
-    impossible: impossibleRule(() => carriers, deps.carriers?.unable),
-    lanes,
-    outbox,
-    senders: createSmsSenders(db),
-    onAccepted(lane, drafts, atMs) {
-      tellMoves(observer, drafts, ({ channel }) => channel);
-      dispatcher.offer(
-        lane,
-        drafts.filter((draft) => draft.state === 'accepted'),
-        atMs,
-      );
-      for (const draft of drafts) {
-        if (draft.state === 'scheduled' && draft.sendAt) {
-          dispatcher.expect(lane, draft, Date.parse(draft.sendAt));
-        }
-      }
-    },
-    onDoubt: doubts.raise,
-    onWaiting: (lane, id) => dispatcher.lookFor(lane, id),
-    onEvents: feed.notify,
-  });
-  const cancels = createGroupCommit<string, Canceled | 'already_canceled'>({
-    commit: (workspaceId, uids) => cancelMessages(db, workspaceId, uids),
-    isPoison: isDataError,
-    sizeOf: () => 0,
-    countMax: LIMITS.groupCommitMessages,
-    bytesMax: LIMITS.groupCommitBytes,
-    lingerMs: LIMITS.groupCommitLingerMs,
-  });
-  const inbound = createInboundMessages({
-    db,
-    acceptOwn: acceptance.acceptOwn,
-    onEvents: feed.notify,
-    log,
-  });
+}
 
-  return {
-    async accept(workspaceId, message) {
-      deps.traces?.accepting(workspaceId, [message]);
-      const [outcome] = await acceptance.accept(workspaceId, [message]);
-      if (!outcome?.ok) throw outcome?.error;
-      return outcome.answer;
-    },
-    acceptMany(workspaceId, messages) {
-      deps.traces?.accepting(workspaceId, messages);
-      return acceptance.accept(workspaceId, messages);
-    },
-    track: (workspaceId, uid) => trackMessage(requestDb, workspaceId, uid),
-    stories: (workspaceId, uids) =>
-      messageStories(requestDb, workspaceId, uids, (message) => {
-        const closed = carriers?.closedFor(message);
-        if (!closed) return dispatcher.ways.accountFor(message);
-        const { account, channel, code, since } = closed;
-        return { channel, kind: account.kind, account: account.id, state: 'paused', reason: code, since };
-      }),
-    list: (workspaceId, query) => listMessages(requestDb, workspaceId, query),
-    async cancel(workspaceId, uid) {
-      const [outcome] = await cancels.add(workspaceId, [uid]);
-      // It has left; a call that still rings is taken back all the same, which its receipt tells.
-      if (outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable') {
-        await withdrawals.ofMessage(workspaceId, uid);
-      }
-      if (!outcome?.ok) throw outcome?.error;
-      const canceled = outcome.answer;
-      if (canceled !== 'already_canceled') {
-        dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
-        if (canceled.wasDue) outbox.change(workspaceId, canceled.class, -1);
-        feed.notify(workspaceId);
-      }
-      return trackMessage(requestDb, workspaceId, uid);
-    },
-    outboxDepth: outbox.depth,
-    readEvents: feed.read,
-    receiptsOf: receipts.sinkOf,
-    inboundOf: inbound.sinkOf,
-    senderLimits: createSenderLimitList({ db, onChanged: limits.refresh }),
-    senderRate: limits.rateOf,
-    accounts: () => [...dispatcher.ways.all()].map(({ limiter }) => limiter.account),
-    accountStands: () =>
-      [...dispatcher.ways.all()].map(({ limiter }) => ({
-        ...limiter.account,
-        since: new Date(limiter.stateSinceMs).toISOString(),
-      })),
-    carriersChanged: async () => carriers?.refresh(),
-    accountFault: (accountId) => carriers?.faultOf(accountId),
-    async findInabilities(question) {
-      const wish = await wishOf(templates, question);
-      const unable = deps.carriers?.unable;
-      return carriers && unable ? findInabilities(wish, carriers.reachOf(question), unable) : [];
-    },
-    async sendersRefused({ accountId, provider }, refusals) {
-      const open = (await refusedSenders(requestDb, provider, refusals)).filter(
-        (one) => carriers?.isClosed(accountId, one) === false,
-      );
-      for (const refused of open) await closeSender(requestDb, { accountId, ...refused });
-      if (open.length > 0) await carriers?.refresh();
-    },
-    probeAccount(accountId) {
-      dispatcher.ways.probe(accountId);
-      dispatcher.wake();
-    },
-    async hold(workspaceId, campaign) {
-      await holds.hold(workspaceId, campaign);
-      await withdrawals.ofTag(workspaceId, campaign);
-    },
-    release: holds.release,
-    stopsChanged: holds.refresh,
-    async start() {
-      await holds.start();
-      await limits.start();
-      // Before the first lane is adopted: what is found in it may have been with any account.
-      await carriers?.start();
-      dispatcher.start();
-      await lanes.start();
-      await outbox.start();
-      receipts.start();
-      lookUps.start();
-      for (const provider of new Set(Object.values(providers))) {
-        await provider.start(receipts.sinkOf(provider.name), inbound.sinkOf(provider.name));
-      }
-      inbound.start();
-    },
-    async stop() {
-      await inbound.stop();
-      await acceptance.idle();
-      doubts.stop();
-      await lookUps.stop();
-      carriers?.stop();
-      await dispatcher.stop(DRAIN_MS);
-      await dispatcher.ways.closeProviders();
-      await receipts.stop();
-      holds.stop();
-      limits.stop();
-      outbox.stop();
-      feed.stop();
-      await lanes.release();
-    },
+export function createDelivery(deps: DeliveryDeps): Delivery {
+  return new MessageDelivery(deps);
+}
+
+class MessageDelivery implements Delivery {
+  private readonly requestDb: Kysely<MessagingTables>;
+  private readonly feed: EventFeed;
+  private readonly outbox: OutboxCount;
+  private readonly receipts: ReturnType<typeof createReceipts>;
+  private readonly holds: ReturnType<typeof createHolds>;
+  private readonly lanes: ReturnType<typeof createLanes>;
+  private readonly limits: SenderLimits;
+  private readonly dispatcher: Dispatcher;
+  private readonly carriers: Carriers | undefined;
+  private readonly doubts: ReturnType<typeof createRechecks>;
+  private readonly withdrawals: ReturnType<typeof createWithdrawals>;
+  private readonly lookUps: ReturnType<typeof createStatusLookup>;
+  private readonly acceptance: ReturnType<typeof createAccept>;
+  private readonly cancels: GroupCommit<string, Canceled | 'already_canceled'>;
+  private readonly inbound: ReturnType<typeof createInboundMessages>;
+  readonly outboxDepth: Delivery['outboxDepth'];
+  readonly readEvents: Delivery['readEvents'];
+  readonly receiptsOf: Delivery['receiptsOf'];
+  readonly inboundOf: Delivery['inboundOf'];
+  readonly senderLimits: Delivery['senderLimits'];
+  readonly senderRate: Delivery['senderRate'];
+  readonly release: Delivery['release'];
+  readonly stopsChanged: Delivery['stopsChanged'];
+
+  constructor(private readonly deps: DeliveryDeps) {
+    const { db, log, templates } = deps;
+    this.requestDb = deps.requestDb ?? db;
+    this.feed = createEventFeed({ db });
+    this.outbox = createOutboxCount(db);
+    this.receipts = this.openReceipts();
+    this.holds = createHolds({
+      db: this.requestDb,
+      stops: deps.stops,
+      onReleased: () => this.dispatcher.lookAgain(),
+    });
+    this.lanes = createLanes({
+      db: db,
+      log: log,
+      onAdopted: (lane) => this.dispatcher.adoptLane(lane),
+      onLost: (lane) => this.dispatcher.closeLane(lane),
+    });
+    this.limits = createSenderLimits({
+      db,
+      defaults: deps.senderLimits ?? {},
+      log,
+      onChanged: () => this.dispatcher.limitsChanged(),
+    });
+    this.dispatcher = this.openDispatcher();
+    this.carriers = this.openCarriers();
+    this.doubts = createRechecks(() => this.dispatcher.lookAgain());
+    this.withdrawals = createWithdrawals({
+      db: this.requestDb,
+      providerOf: (name) => this.called(name, 'voice'),
+      log,
+    });
+    this.lookUps = createStatusLookup({
+      ...{ db: db, templates: templates, log: log },
+      lookUp: (provider, channel, message) => this.called(provider, channel)?.lookUp?.(message),
+      take: (provider, some) => this.receipts.sinkOf(provider)(some),
+    });
+    this.acceptance = this.openAcceptance();
+    this.cancels = createGroupCommit<string, Canceled | 'already_canceled'>({
+      commit: (workspaceId, uids) => cancelMessages(this.deps.db, workspaceId, uids),
+      isPoison: isDataError,
+      sizeOf: () => 0,
+      countMax: LIMITS.groupCommitMessages,
+      bytesMax: LIMITS.groupCommitBytes,
+      lingerMs: LIMITS.groupCommitLingerMs,
+    });
+    this.inbound = createInboundMessages({
+      db: db,
+      acceptOwn: this.acceptance.acceptOwn,
+      onEvents: this.feed.notify,
+      log: log,
+    });
+    this.outboxDepth = this.outbox.depth;
+    this.readEvents = this.feed.read;
+    this.receiptsOf = this.receipts.sinkOf;
+    this.inboundOf = this.inbound.sinkOf;
+    this.senderLimits = createSenderLimitList({ db: deps.db, onChanged: this.limits.refresh });
+    this.senderRate = this.limits.rateOf;
+    this.release = this.holds.release;
+    this.stopsChanged = this.holds.refresh;
+  }
+
+  readonly accept: Delivery['accept'] = async (workspaceId, message) => {
+    this.deps.traces?.accepting(workspaceId, [message]);
+    const [outcome] = await this.acceptance.accept(workspaceId, [message]);
+    if (!outcome?.ok) throw outcome?.error;
+    return outcome.answer;
   };
+
+  readonly acceptMany: Delivery['acceptMany'] = (workspaceId, messages) => {
+    this.deps.traces?.accepting(workspaceId, messages);
+    return this.acceptance.accept(workspaceId, messages);
+  };
+
+  readonly track: Delivery['track'] = (workspaceId, uid) => trackMessage(this.requestDb, workspaceId, uid);
+
+  readonly stories: Delivery['stories'] = (workspaceId, uids) =>
+    messageStories(this.requestDb, workspaceId, uids, (message) => {
+      const closed = this.carriers?.closedFor(message);
+      if (!closed) return this.dispatcher.ways.accountFor(message);
+      const { account, channel, code, since } = closed;
+      return { channel, kind: account.kind, account: account.id, state: 'paused', reason: code, since };
+    });
+
+  readonly list: Delivery['list'] = (workspaceId, query) => listMessages(this.requestDb, workspaceId, query);
+
+  readonly cancel: Delivery['cancel'] = async (workspaceId, uid) => {
+    const [outcome] = await this.cancels.add(workspaceId, [uid]);
+    // It has left; a call that still rings is taken back all the same, which its receipt tells.
+    if (outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable') {
+      await this.withdrawals.ofMessage(workspaceId, uid);
+    }
+    if (!outcome?.ok) throw outcome?.error;
+    const canceled = outcome.answer;
+    if (canceled !== 'already_canceled') {
+      this.dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
+      if (canceled.wasDue) this.outbox.change(workspaceId, canceled.class, -1);
+      this.feed.notify(workspaceId);
+    }
+    return trackMessage(this.requestDb, workspaceId, uid);
+  };
+
+  readonly accounts: Delivery['accounts'] = () =>
+    [...this.dispatcher.ways.all()].map(({ limiter }) => limiter.account);
+
+  readonly accountStands: Delivery['accountStands'] = () =>
+    [...this.dispatcher.ways.all()].map(({ limiter }) => ({
+      ...limiter.account,
+      since: new Date(limiter.stateSinceMs).toISOString(),
+    }));
+
+  readonly carriersChanged: Delivery['carriersChanged'] = async () => this.carriers?.refresh();
+
+  readonly accountFault: Delivery['accountFault'] = (accountId) => this.carriers?.faultOf(accountId);
+
+  readonly findInabilities: Delivery['findInabilities'] = async (question) => {
+    const wish = await wishOf(this.deps.templates, question);
+    const unable = this.deps.carriers?.unable;
+    return this.carriers && unable ? findInabilities(wish, this.carriers.reachOf(question), unable) : [];
+  };
+
+  readonly sendersRefused: Delivery['sendersRefused'] = async ({ accountId, provider }, refusals) => {
+    const open = (await refusedSenders(this.requestDb, provider, refusals)).filter(
+      (one) => this.carriers?.isClosed(accountId, one) === false,
+    );
+    for (const refused of open) await closeSender(this.requestDb, { accountId, ...refused });
+    if (open.length > 0) await this.carriers?.refresh();
+  };
+
+  readonly probeAccount: Delivery['probeAccount'] = (accountId) => {
+    this.dispatcher.ways.probe(accountId);
+    this.dispatcher.wake();
+  };
+
+  readonly hold: Delivery['hold'] = async (workspaceId, campaign) => {
+    await this.holds.hold(workspaceId, campaign);
+    await this.withdrawals.ofTag(workspaceId, campaign);
+  };
+
+  readonly start: Delivery['start'] = async () => {
+    await this.holds.start();
+    await this.limits.start();
+    // Before the first lane is adopted: what is found in it may have been with any account.
+    await this.carriers?.start();
+    this.dispatcher.start();
+    await this.lanes.start();
+    await this.outbox.start();
+    this.receipts.start();
+    this.lookUps.start();
+    for (const provider of new Set(Object.values(this.deps.providers))) {
+      await provider.start(this.receipts.sinkOf(provider.name), this.inbound.sinkOf(provider.name));
+    }
+    this.inbound.start();
+  };
+
+  readonly stop: Delivery['stop'] = async () => {
+    await this.inbound.stop();
+    await this.acceptance.idle();
+    this.doubts.stop();
+    await this.lookUps.stop();
+    this.carriers?.stop();
+    await this.dispatcher.stop(DRAIN_MS);
+    await this.dispatcher.ways.closeProviders();
+    await this.receipts.stop();
+    this.holds.stop();
+    this.limits.stop();
+    this.outbox.stop();
+    this.feed.stop();
+    await this.lanes.release();
+  };
+
+  private openReceipts() {
+    return createReceipts({
+      db: this.deps.db,
+      templates: this.deps.templates,
+      log: this.deps.log,
+      isUnderWay: (messageId) => this.dispatcher.isUnderWay(messageId),
+      onEvents: this.feed.notify,
+      onCallsEnded: (workspaceId, ids) => this.limits.callsEnded(workspaceId, ids),
+      observer: this.deps.observer,
+      foreground: this.deps.foreground,
+    });
+  }
+
+  /** Each channel's default account is there from the beginning. */
+  private openDispatcher(): Dispatcher {
+    const dispatcher = new Dispatcher({
+      db: this.deps.db,
+      templates: this.deps.templates,
+      listUnsubscribe: this.deps.listUnsubscribe,
+      wayOf: (message) => this.carriers?.wayOf(message) ?? defaultWayOf(message),
+      preferredWayOf: (message) => this.carriers?.preferredWayOf(message) ?? defaultWayOf(message),
+      closeSender: (refusal) => this.carriers?.closeSender(refusal),
+      isClosed: (accountId, message) => this.carriers?.isClosed(accountId, message) ?? false,
+      lanes: this.lanes,
+      holds: this.holds,
+      limits: this.limits,
+      outbox: this.outbox,
+      log: this.deps.log,
+      events: { onEvents: this.feed.notify, onHandedOver: this.receipts.handedOver },
+      observer: this.deps.observer,
+      traces: this.deps.traces,
+      foreground: this.deps.foreground,
+    });
+    for (const channel of CHANNELS) {
+      const id = defaultAccountId(channel);
+      const account = this.deps.carriers?.environment.find((one) => one.id === id) ?? unnamed(id, channel);
+      dispatcher.ways.add({ id: wayId(id, channel), account, provider: this.deps.providers[channel] });
+    }
+    return dispatcher;
+  }
+
+  private openCarriers(): Carriers | undefined {
+    const { carriers } = this.deps;
+    return (
+      carriers &&
+      createCarriers({
+        ...carriers,
+        ...{ db: this.requestDb, log: this.deps.log },
+        addWay: async (way) => {
+          const { provider } = way;
+          await provider.start(this.receipts.sinkOf(provider.name), this.inbound.sinkOf(provider.name));
+          this.dispatcher.ways.add(way);
+        },
+        removeWay: (id) => this.dispatcher.ways.remove(id),
+        isDown: (way) => this.dispatcher.ways.isDown(way),
+        onSenderClosed: () => this.dispatcher.rerouted(),
+        onRouted: (processes) => {
+          this.dispatcher.ways.shareWith(processes);
+          this.dispatcher.rerouted();
+        },
+      })
+    );
+  }
+
+  private openAcceptance() {
+    return createAccept({
+      db: this.deps.db,
+      templates: this.deps.templates,
+      policyOf: this.deps.policyOf,
+      senderRule: this.deps.senderRule,
+      flowWay: (message) => this.carriers?.flowWayOf(message),
+      impossible: impossibleRule(() => this.carriers, this.deps.carriers?.unable),
+      lanes: this.lanes,
+      outbox: this.outbox,
+      senders: createSmsSenders(this.deps.db),
+      onAccepted: (lane, drafts, atMs) => this.offer(lane, drafts, atMs),
+      onDoubt: this.doubts.raise,
+      onWaiting: (lane, id) => this.dispatcher.lookFor(lane, id),
+      onEvents: this.feed.notify,
+    });
+  }
+
+  /** Accepted messages are in the table: what is due goes to the queue, the rest is expected at its time. */
+  private offer(...[lane, drafts, atMs]: Parameters<Parameters<typeof createAccept>[0]['onAccepted']>): void {
+    tellMoves(this.deps.observer, drafts, ({ channel }) => channel);
+    this.dispatcher.offer(
+      lane,
+      drafts.filter((draft) => draft.state === 'accepted'),
+      atMs,
+    );
+    for (const draft of drafts) {
+      if (draft.state === 'scheduled' && draft.sendAt) {
+        this.dispatcher.expect(lane, draft, Date.parse(draft.sendAt));
+      }
+    }
+  }
+
+  private readonly called = (name: string, channel: Channel) =>
+    this.dispatcher.ways.called(name, channel)?.limiter.provider;
 }
 
 /** Of tests and tools that name no accounts. */

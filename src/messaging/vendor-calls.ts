@@ -9,7 +9,7 @@ import { type CallFact, type CallStanding, type Instruction, standingOf } from '
 import { runnableProgram } from '../domain/voice/parse-voice-xml';
 import type { VoiceProgram } from '../domain/voice/program';
 import type { HandOver, Receipt } from '../providers/provider';
-import type { Begun, CallDesk, CallFacts, CallingAccount } from '../providers/vendor/call-desk';
+import type { Begun, CallDesk, CallFacts, CallingAccount } from '../providers/vendor/call-control';
 import type { MessagingTables } from './model/tables';
 
 /** Calls at vendors, from before they are asked for until some minutes after their end. Any process may be asked next. */

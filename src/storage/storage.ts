@@ -1,10 +1,9 @@
-import { Kysely } from 'kysely';
+import { type DatabaseIntrospector, Kysely, PostgresDialect, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import { isSmall } from './database-size';
 import { type GradualUpdates, type OnUpdate, updateGradually } from './gradual-updates';
 import { gradualUpdates, migrateToLatest, type OnNewer, onlineIndexes } from './migrate';
 import { buildIndexes, type OnIndex, type OnlineIndexes } from './online-indexes';
-import { OwnTablesDialect } from './own-tables';
 import { createPostgresPool, isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
 
 export interface Connections {
@@ -101,3 +100,26 @@ const sum = (one: Connections, other: Connections): Connections => ({
   idle: one.idle + other.idle,
   waiting: one.waiting + other.waiting,
 });
+
+/**
+ * Lists the schemas and tables that a migration needs to know. Kysely's own query reads the columns of every
+ * table in the database, and fails when one of them is dropped meanwhile. This one reads only the names in our
+ * schemas.
+ */
+class OwnTablesDialect extends PostgresDialect {
+  // biome-ignore lint/suspicious/noExplicitAny: the tables do not matter, as the class that is extended says.
+  override createIntrospector(db: Kysely<any>): DatabaseIntrospector {
+    const getTables = async () => {
+      const { rows } = await sql<{ schema: string; name: string }>`
+        select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where c.relkind in ('r', 'p') and n.nspname = any(current_schemas(false))`.execute(db);
+      return rows.map((row) => ({ ...row, isView: false, columns: [] }));
+    };
+    return {
+      getSchemas: async () =>
+        (await sql<{ name: string }>`select nspname as name from pg_namespace`.execute(db)).rows,
+      getTables,
+      getMetadata: async () => ({ tables: await getTables() }),
+    };
+  }
+}

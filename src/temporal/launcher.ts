@@ -9,7 +9,7 @@ import type {
   RunLauncher,
   RunWaker,
   SendLauncher,
-} from '../campaigns/model/ports';
+} from '../campaigns/model/dependencies';
 import { DomainError } from '../domain/errors';
 import { campaignRunWorkflowId, durableSendWorkflowId, voiceCallWorkflowId } from '../domain/ids';
 import { TASK_QUEUES } from '../domain/task-queues';

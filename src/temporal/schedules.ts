@@ -6,7 +6,7 @@ import {
 } from '@temporalio/client';
 import type { campaignOccurrence } from '../../workflows';
 import type { CampaignOccurrenceInput } from '../../workflows/messages';
-import type { CampaignSchedules } from '../campaigns/model/ports';
+import type { CampaignSchedules } from '../campaigns/model/dependencies';
 import { withBothDays } from '../domain/cron';
 import { campaignScheduleId, occurrenceWorkflowId } from '../domain/ids';
 import { LIMITS } from '../domain/limits';

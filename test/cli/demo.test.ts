@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createCampaigns } from '../../src/campaigns/campaigns';
 import { createContactLists } from '../../src/campaigns/contacts/contact-lists';
-import type { RunLauncher } from '../../src/campaigns/model/ports';
+import type { RunLauncher } from '../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { createApiClient } from '../../src/cli/api-client';
 import { type DemoOptions, runDemo } from '../../src/cli/demo';

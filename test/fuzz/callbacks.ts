@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { readTelnyxCallback } from '../../src/providers/telnyx/telnyx-callback';
 import { readTwilioCallback } from '../../src/providers/twilio/twilio-callback';
 import type { Callback, CallbackAccount, CallbackReading } from '../../src/providers/vendor/vendor';
-import { readVonageCallback } from '../../src/providers/vonage/vonage-callback';
+import { readVonageCallback } from '../../src/providers/vonage/vonage';
 import { mutated } from './mutated';
 
 interface SignedCallback {

@@ -9,7 +9,7 @@ import { checkPlaceholders, lintPlaceholders } from '../../src/domain/template-l
 import { checkFlow } from '../../src/domain/voice/check-flow';
 import { parseVoiceXml } from '../../src/domain/voice/parse-voice-xml';
 import { writeVoiceXml } from '../../src/domain/voice/write-voice-xml';
-import { derivedText } from '../../src/messaging/templates/template-text';
+import { derivedText } from '../../src/messaging/templates/template-parts';
 import { MAIL_SERVICES } from '../../src/providers/mail-events/mail-services';
 import { encodeSms } from '../../src/providers/smpp/encode-sms';
 import { decodeGsm7, gsm7Units } from '../../src/providers/smpp/gsm7';

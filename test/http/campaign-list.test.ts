@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
-import type { RunLauncher, TemplateLookup } from '../../src/campaigns/model/ports';
+import type { RunLauncher, TemplateLookup } from '../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { campaignRoutes } from '../../src/http/campaigns';
 import { createLog } from '../../src/log';

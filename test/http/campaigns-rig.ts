@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
-import type { RunLauncher, TemplateLookup } from '../../src/campaigns/model/ports';
+import type { RunLauncher, TemplateLookup } from '../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { campaignControlRoutes } from '../../src/http/campaign-control';
 import { campaignRecipientRoutes } from '../../src/http/campaign-recipients';

@@ -5,7 +5,7 @@ import { suppression } from '../../src/app/suppression-rule';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { audienceOf } from '../../src/campaigns/audience/audience-sql';
 import { createCampaigns } from '../../src/campaigns/campaigns';
-import type { TemplateLookup } from '../../src/campaigns/model/ports';
+import type { TemplateLookup } from '../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { createPolicies } from '../../src/campaigns/policy/policy';
 import { loadRun } from '../../src/campaigns/runs/runs';

@@ -8,7 +8,7 @@ import { documentedPath } from '../../src/http/openapi/document';
 import { EXAMPLE } from '../../src/http/openapi/examples';
 import type { OpenApiDocument } from '../../src/http/openapi/types';
 import { AUDITED_OPERATIONS } from '../../src/http/request/audited-operations';
-import { totpCode } from '../../src/messaging/access/one-time-codes';
+import { totpCode } from '../../src/messaging/access/second-factor';
 import type { NewWorkspace } from '../../src/messaging/access/workspaces';
 import { ROOT } from '../support/root';
 import { describeWithDatabase } from '../support/storage';

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../src/domain/limits';
-import { totpCode } from '../../src/messaging/access/one-time-codes';
+import { totpCode } from '../../src/messaging/access/second-factor';
 import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { type HttpAnswer, startService, type TestService } from './service';

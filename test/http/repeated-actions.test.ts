@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import { createCampaigns } from '../../src/campaigns/campaigns';
-import type { RunLauncher } from '../../src/campaigns/model/ports';
+import type { RunLauncher } from '../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { createLog } from '../../src/log';
 import type { MessagingTables } from '../../src/messaging/model/tables';

@@ -3,7 +3,7 @@ import type { RouteOptions } from 'fastify';
 import { type AccountsParts, apiRoutes } from '../../src/app/api-routes';
 import { createAuditLog, createAuditReader } from '../../src/audit/audit-log';
 import type { AuditTables } from '../../src/audit/tables';
-import type { TemplateLookup } from '../../src/campaigns/model/ports';
+import type { TemplateLookup } from '../../src/campaigns/model/dependencies';
 import type { Account } from '../../src/domain/account';
 import type { SenderMode } from '../../src/domain/registered-sender';
 import type { App } from '../../src/http/request/routing';

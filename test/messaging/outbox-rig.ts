@@ -11,7 +11,7 @@ import type { DeliveryObserver } from '../../src/messaging/model/observer';
 import type { MessagingTables } from '../../src/messaging/model/tables';
 import type { PolicySource, SenderRule } from '../../src/messaging/outbox/accept/policy-rules';
 import type { ListUnsubscribe } from '../../src/messaging/outbox/deliver/list-unsubscribe';
-import { derivedText } from '../../src/messaging/templates/template-text';
+import { derivedText } from '../../src/messaging/templates/template-parts';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
 import { newId } from '../../src/storage/new-id';
 import type { Storage } from '../../src/storage/storage';

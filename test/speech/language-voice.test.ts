@@ -1,6 +1,6 @@
 /** Proves which of the engine’s voices speaks a language. */
 
-import { voiceFor } from '../../src/speech/language-voice';
+import { voiceFor } from '../../src/speech/espeak-synthesizer';
 
 const VOICES = ['en-us', 'en-gb', 'de', 'fr-fr', 'fr-be', 'pt', 'pt-br', 'es', 'es-419', 'cmn', 'nb'].map(
   (language) => ({ language, priority: language === 'fr-be' ? 8 : 5 }),

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { textOf } from '../../src/storage/text-values';
+import { textOf } from '../../src/storage/postgres';
 import { describeWithDatabase } from '../support/storage';
 
 describeWithDatabase('arrays as text', (database) => {

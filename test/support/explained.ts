@@ -1,8 +1,7 @@
 import { Kysely, PostgresDialect, type PostgresDialectConfig } from 'kysely';
 import { escapeLiteral } from 'pg';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
-import { openPostgresPool } from '../../src/storage/postgres';
-import { textOf } from '../../src/storage/text-values';
+import { openPostgresPool, textOf } from '../../src/storage/postgres';
 
 /** A node of a plan, as EXPLAIN (FORMAT JSON) tells it. */
 export interface PlanNode {

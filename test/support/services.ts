@@ -6,7 +6,7 @@ import type { Service } from './broker';
 /** Address of the run's Temporal dev server, `host:port`; started by the first caller. */
 export const temporalAddress = (): Promise<string> => ask('temporal');
 
-/** A development server whose database is stuck is restarted within half a minute (src/temporal/server-health.ts). */
+/** A development server whose database is stuck is restarted within half a minute (src/temporal/dev-server.ts). */
 const RESTART_MS = 45_000;
 /** Of gRPC's status codes. */
 const UNAVAILABLE = 14;

@@ -9,8 +9,12 @@ import { Connection } from '@temporalio/client';
 import { createLog } from '../../src/log';
 import type { CrashOutcome, HealthCheck } from '../../src/supervision/keep-running';
 import { openTemporal } from '../../src/temporal/connection';
-import { type DevServer, type DevServerOptions, startDevServer } from '../../src/temporal/dev-server';
-import { serverHealth } from '../../src/temporal/server-health';
+import {
+  type DevServer,
+  type DevServerOptions,
+  serverHealth,
+  startDevServer,
+} from '../../src/temporal/dev-server';
 import { until } from '../support/until';
 import { writeScript } from './download-site';
 import { startOwner } from './owner-process';

@@ -9,7 +9,7 @@ import {
   readCampaign,
   summaryOf,
 } from '../model/campaign-record';
-import type { SenderRule, TemplateFound, TemplateLookup } from '../model/ports';
+import type { SenderRule, TemplateFound, TemplateLookup } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { readPolicy } from '../policy/policy';
 import { inUtc } from '../reports/campaign-detail';

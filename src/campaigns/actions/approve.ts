@@ -6,7 +6,7 @@ import { contactsOf } from '../approval/approval-rule';
 import { forgetDigests, requireSame } from '../approval/digest';
 import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
 import { databaseNow } from '../model/database-now';
-import type { CallNote } from '../model/ports';
+import type { CallNote } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { addressOf, type RunAddress } from '../runs/run-rows';
 import { type Consequence, illegal, startDraft, toldAgain } from './campaign-actions';

@@ -5,7 +5,7 @@ import { nextIn, recurrenceOf } from '../../domain/recurrence';
 import { type HourOptions, runStart } from '../../domain/time-zones/recipient-hours';
 import { requireApproval } from '../approval/approval-rule';
 import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
-import type { CallNote } from '../model/ports';
+import type { CallNote } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { frozenShards } from '../runs/run-end';
 import {

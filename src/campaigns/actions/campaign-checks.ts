@@ -6,7 +6,7 @@ import type { Finding as Warning } from '../../domain/validation-issue';
 import { contactOfMember } from '../contacts/contact-by-id';
 import { paramValue, requiredNames } from '../contacts/fill-params';
 import { audienceLists, type CampaignContent } from '../model/campaign-record';
-import type { SenderRule, TemplateFound, TemplateLookup } from '../model/ports';
+import type { SenderRule, TemplateFound, TemplateLookup } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { readSettings } from '../runs/runs';
 

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import { readCampaign } from '../model/campaign-record';
-import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../model/ports';
+import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import type { RunAddress } from '../runs/run-rows';
 import { keepSchedule } from '../schedules/schedule-reconciler';
@@ -18,29 +18,56 @@ export interface CarryOutDeps {
 }
 
 /** Carries a committed change out of the database. If the process is killed before, the reconcilers do it within a minute. */
-export function createCarryOut({ db, launcher, schedules, holds, log }: CarryOutDeps) {
+export function createCarryOut(deps: CarryOutDeps) {
+  return new CarryOut(deps);
+}
+
+class CarryOut {
+  constructor(private readonly deps: CarryOutDeps) {}
+
   /**
    * Launches the run, and only logs a failure. The run is in the database, and a run without a workflow is
    * launched within a minute (run-reconciler.ts). Failing the request would only make its sender create the
    * campaign twice.
    */
-  async function launch(workspaceId: string, campaignId: string, consequence: Consequence): Promise<void> {
-    if (consequence.schedule) await followSchedule(campaignId);
+  readonly launch = async (
+    workspaceId: string,
+    campaignId: string,
+    consequence: Consequence,
+  ): Promise<void> => {
+    if (consequence.schedule) await this.followSchedule(campaignId);
     if (!consequence.launch) return;
     const { runId } = consequence.launch;
     try {
-      await launcher.launch({ workspaceId, campaignId, startAt: undefined, ...consequence.launch });
+      await this.deps.launcher.launch({ workspaceId, campaignId, startAt: undefined, ...consequence.launch });
     } catch (error) {
-      log.warn({ err: error, runId }, 'could not start the workflow of a run; trying again within a minute');
+      this.deps.log.warn(
+        { err: error, runId },
+        'could not start the workflow of a run; trying again within a minute',
+      );
     }
-  }
+  };
+
+  /** With `holds` the service holds the campaign's messages; a slow service goes on with it after the answer. */
+  readonly carryOut = async (
+    workspaceId: string,
+    campaignId: string,
+    consequence: Consequence,
+    wanted: { holds: boolean },
+  ): Promise<void> => {
+    await this.launch(workspaceId, campaignId, consequence);
+    if (!consequence.controlChanged) return;
+    const answerBy = delay(LIMITS.controlAnswerMs);
+    if (wanted.holds) await Promise.race([this.holdNow(workspaceId, campaignId), answerBy]);
+    await this.tellRuns(consequence.controlChanged, answerBy);
+  };
 
   /** If this fails, the reconciler that runs every minute repeats it, and takes what is due in the meantime. */
-  async function followSchedule(campaignId: string): Promise<void> {
+  private async followSchedule(campaignId: string): Promise<void> {
     try {
-      if (schedules) await keepSchedule(db, schedules, campaignId);
+      if (this.deps.schedules) await keepSchedule(this.deps.db, this.deps.schedules, campaignId);
     } catch (error) {
-      log.warn(
+      this.deps.log.warn(
         { err: error, campaignId },
         'could not update the Temporal schedule of a campaign; trying again within a minute',
       );
@@ -51,13 +78,13 @@ export function createCarryOut({ db, launcher, schedules, holds, log }: CarryOut
    * Holds the messages at the service now. If the campaign was resumed in between, it releases them again,
    * because the resume may have released before this hold.
    */
-  async function holdNow(workspaceId: string, campaignId: string): Promise<void> {
+  private async holdNow(workspaceId: string, campaignId: string): Promise<void> {
     try {
-      await holds?.hold(workspaceId, campaignId);
-      const { run } = await readCampaign(db, workspaceId, campaignId);
-      if (run?.control === 'run') await holds?.release(workspaceId, campaignId);
+      await this.deps.holds?.hold(workspaceId, campaignId);
+      const { run } = await readCampaign(this.deps.db, workspaceId, campaignId);
+      if (run?.control === 'run') await this.deps.holds?.release(workspaceId, campaignId);
     } catch (error) {
-      log.warn(
+      this.deps.log.warn(
         { err: error, campaignId },
         'could not hold the messages of a campaign at the service; its run will try again',
       );
@@ -69,14 +96,14 @@ export function createCarryOut({ db, launcher, schedules, holds, log }: CarryOut
    * row, and the service holds what it has. A failure fails the call if it is known in time; otherwise it is
    * tried once more.
    */
-  async function tellRuns(runs: readonly RunAddress[], answerBy: Promise<void>): Promise<void> {
-    const telling = Promise.all(runs.map((run) => launcher.controlChanged(run)));
+  private async tellRuns(runs: readonly RunAddress[], answerBy: Promise<void>): Promise<void> {
+    const telling = Promise.all(runs.map((run) => this.deps.launcher.controlChanged(run)));
     let isAnswered = false;
     void telling.catch(async (error: unknown) => {
       if (!isAnswered) return;
-      log.warn({ err: error }, 'could not signal a run about its new control; trying once more');
-      await Promise.all(runs.map((run) => launcher.controlChanged(run))).catch((again: unknown) =>
-        log.warn(
+      this.deps.log.warn({ err: error }, 'could not signal a run about its new control; trying once more');
+      await Promise.all(runs.map((run) => this.deps.launcher.controlChanged(run))).catch((again: unknown) =>
+        this.deps.log.warn(
           { err: again },
           'could not signal a run about its new control; the run will read it by itself',
         ),
@@ -85,20 +112,4 @@ export function createCarryOut({ db, launcher, schedules, holds, log }: CarryOut
     await Promise.race([telling, answerBy]);
     isAnswered = true;
   }
-
-  /** With `holds` the service holds the campaign's messages; a slow service goes on with it after the answer. */
-  async function carryOut(
-    workspaceId: string,
-    campaignId: string,
-    consequence: Consequence,
-    wanted: { holds: boolean },
-  ): Promise<void> {
-    await launch(workspaceId, campaignId, consequence);
-    if (!consequence.controlChanged) return;
-    const answerBy = delay(LIMITS.controlAnswerMs);
-    if (wanted.holds) await Promise.race([holdNow(workspaceId, campaignId), answerBy]);
-    await tellRuns(consequence.controlChanged, answerBy);
-  }
-
-  return { launch, carryOut };
 }

@@ -3,7 +3,7 @@ import { isLive } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { requireApproval } from '../approval/approval-rule';
 import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
-import type { CallNote } from '../model/ports';
+import type { CallNote } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { lockRelease } from '../release/release-rows';
 import { loadRun } from '../runs/runs';

@@ -7,7 +7,7 @@ import type { RETRIABLE } from '../../domain/recipient';
 import { requireApproval } from '../approval/approval-rule';
 import { moveRecipients } from '../ledger/move-recipients';
 import { type CampaignRecord, lockCampaign, readCampaign } from '../model/campaign-record';
-import type { CallNote } from '../model/ports';
+import type { CallNote } from '../model/dependencies';
 import { retryTransaction } from '../model/retry-transaction';
 import type { CampaignTables } from '../model/tables';
 import { reopenRun } from '../runs/run-rows';

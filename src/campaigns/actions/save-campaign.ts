@@ -3,7 +3,7 @@ import type { CampaignBody } from '../../contracts/campaigns';
 import { isLive, type Stage } from '../../domain/campaign';
 import { recurrenceOf } from '../../domain/recurrence';
 import { type CampaignContent, type CampaignRecord, columnsOf } from '../model/campaign-record';
-import type { CallNote } from '../model/ports';
+import type { CallNote } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { controlLiveRuns, insertRun, withdrawRun } from '../runs/run-rows';
 import { beginSchedule, endSchedule, hasSchedule } from '../schedules/recurring';

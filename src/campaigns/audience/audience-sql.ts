@@ -4,7 +4,7 @@ import { REACHED } from '../../domain/recipient';
 import type { HourOptions } from '../../domain/time-zones/recipient-hours';
 import { contactOfMember } from '../contacts/contact-by-id';
 import { filledParams, requiredNames } from '../contacts/fill-params';
-import type { SuppressionEntry, SuppressionRule } from '../model/ports';
+import type { SuppressionEntry, SuppressionRule } from '../model/dependencies';
 import type { ChannelSettings, RunOptions } from '../runs/runs';
 import type { PlacePlan } from './audience-time-zones';
 

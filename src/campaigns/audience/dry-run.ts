@@ -7,7 +7,7 @@ import type { Skipped } from '../../domain/recipient';
 import { waitsSeconds } from '../../domain/release';
 import type { Finding } from '../../domain/validation-issue';
 import { audienceLists, type CampaignContent } from '../model/campaign-record';
-import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../model/ports';
+import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { type ChannelSettings, readSettings } from '../runs/runs';
 import { audienceOf } from './audience-sql';
@@ -36,42 +36,49 @@ export interface ChannelForecast {
   latest: Date | null;
 }
 
+interface DryRunsDeps {
+  suppression: SuppressionRule | undefined;
+  isToldHowToOptOut: NoticeRule | undefined;
+  senderRate: SenderRate | undefined;
+  now: () => number;
+}
+
 /**
  * Predicts what would become of a campaign, without creating anything (api.md 7). Each dry run takes a
  * connection, and seconds for a large audience. A process therefore makes few at a time and answers
  * `overloaded` to more.
  */
-export function createDryRuns(deps: {
-  suppression: SuppressionRule | undefined;
-  isToldHowToOptOut: NoticeRule | undefined;
-  senderRate: SenderRate | undefined;
-  now: () => number;
-}) {
-  const { suppression, isToldHowToOptOut, senderRate, now } = deps;
-  let running = 0;
+export function createDryRuns(deps: DryRunsDeps) {
+  return new DryRuns(deps);
+}
 
-  async function limited<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= LIMITS.dryRunsAtOnce) {
+class DryRuns {
+  private running = 0;
+
+  constructor(private readonly deps: DryRunsDeps) {}
+
+  readonly limited = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (this.running >= LIMITS.dryRunsAtOnce) {
       throw new DomainError('overloaded', 'Other dry runs are under way; try again in a while', {
         retryAfterSeconds: 5,
       });
     }
-    running += 1;
+    this.running += 1;
     try {
       return await work();
     } finally {
-      running -= 1;
+      this.running -= 1;
     }
-  }
+  };
 
   /** `on` is a transaction when it holds an audience that must stay invisible to others. */
-  async function dryRun(
+  readonly dryRun = async (
     on: Kysely<CampaignTables>,
     workspaceId: string,
     content: CampaignContent,
     templates: Partial<Record<Channel, TemplateFound>>,
     policy?: WorkspacePolicy,
-  ): Promise<DryRun> {
+  ): Promise<DryRun> => {
     const settings = readSettings(content.settings);
     const source = {
       workspaceId,
@@ -82,14 +89,20 @@ export function createDryRuns(deps: {
     };
     const surveys: Partial<Record<Channel, AudienceSurvey>> = {};
     const hours: Partial<Record<Channel, ForecastHours>> = {};
-    const startedAt = now();
+    const startedAt = this.deps.now();
     for (const channel of CHANNELS.filter((one) => content.channels.includes(one))) {
-      const audience = audienceOf(source, channel, templates[channel]?.placeholders ?? [], suppression);
+      const audience = audienceOf(
+        source,
+        channel,
+        templates[channel]?.placeholders ?? [],
+        this.deps.suppression,
+      );
       const from = settings[channel]?.from ?? '';
       const survey = await surveyAudience(on, audience, {
         smsText: channel === 'sms' ? templates.sms?.text : undefined,
         ending: optOutTextOf(policy, channel, content.options.class),
-        isTold: (address) => isToldHowToOptOut?.(workspaceId, { from, address }) ?? sql<boolean>`false`,
+        isTold: (address) =>
+          this.deps.isToldHowToOptOut?.(workspaceId, { from, address }) ?? sql<boolean>`false`,
         caps: capsOf(policy, channel, content.options.class),
       });
       surveys[channel] = survey;
@@ -102,16 +115,14 @@ export function createDryRuns(deps: {
           forecastOf(survey, hours[channel as Channel]),
         ]),
       ),
-      durationSeconds: durationOf(workspaceId, content, settings, surveys, senderRate),
+      durationSeconds: durationOf(workspaceId, content, settings, surveys, this.deps.senderRate),
       warnings: [
         ...surveyWarnings(content, surveys, hours),
         ...otherDocumentWarnings(templates.voice?.text),
         ...policyWarnings(content, surveys, hours, policy),
       ],
     };
-  }
-
-  return { limited, dryRun };
+  };
 }
 
 function forecastOf(

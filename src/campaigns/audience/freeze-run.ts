@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Channel } from '../../domain/channel';
-import type { SuppressionEntry, SuppressionRule } from '../model/ports';
+import type { SuppressionEntry, SuppressionRule } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { type ShardRef, standingShards } from '../runs/run-end';
 import { moveRun, type RunPlan, readControl } from '../runs/runs';

@@ -10,7 +10,7 @@ import type { CallTimes } from '../../domain/call-silence';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { CallReviver } from '../model/ports';
+import type { CallReviver } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { loadRun, type RunOptions } from '../runs/runs';
 import { readCallEnding } from './calls';

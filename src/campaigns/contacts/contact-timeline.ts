@@ -6,7 +6,7 @@ import { LIMITS } from '../../domain/limits';
 import type { RecipientState, SkipReason } from '../../domain/recipient';
 import { addressKey } from '../../domain/suppression';
 import { attemptsMade, derivedState } from '../ledger/derived-state';
-import type { ContactMessage, ContactNews } from '../model/ports';
+import type { ContactActivity, ContactMessage } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 
 /**
@@ -76,7 +76,7 @@ interface OfRun {
 
 export function createContactTimeline(deps: {
   db: Kysely<CampaignTables>;
-  news: ContactNews;
+  news: ContactActivity;
 }): ContactTimeline {
   const { db, news } = deps;
   return {
@@ -213,7 +213,7 @@ async function placeEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<E
   return rows.map((row) => ({ ...row, kind: 'cap_place' }));
 }
 
-async function suppressionEntries(news: ContactNews, scope: Scope): Promise<TimelineEntry[]> {
+async function suppressionEntries(news: ContactActivity, scope: Scope): Promise<TimelineEntry[]> {
   const blocks = await news.suppressionsOf(scope.workspaceId, scope.addresses);
   const entries = blocks.map(({ id, changedAt, ...block }) => ({
     kind: 'suppression' as const,
@@ -234,7 +234,7 @@ async function suppressionEntries(news: ContactNews, scope: Scope): Promise<Time
 }
 
 async function addMessages(
-  news: ContactNews,
+  news: ContactActivity,
   workspaceId: string,
   entries: readonly TimelineEntry[],
 ): Promise<void> {

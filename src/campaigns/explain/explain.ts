@@ -6,7 +6,7 @@ import { parseRecipientId, recipientId } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
 import type { SkipReason } from '../../domain/recipient';
 import { findRun, readCampaign } from '../model/campaign-record';
-import type { MessageStories, ToldStories } from '../model/ports';
+import type { MessageStories, ToldStories } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import type { RecipientView } from '../reports/recipients';
 import { findPerson, type Part, type PersonQuery } from './find-person';

@@ -2,7 +2,7 @@ import { codeMeaning } from '../../domain/code-meanings';
 import { deliveryRule, failedForTheMoment } from '../../domain/delivery-rule';
 import { messageWord, type StepWhat, suppressionSentence } from '../../domain/explanation';
 import { EARLIER_CHANNEL, REACHED_BEFORE } from '../../domain/fallback';
-import type { MessageStory } from '../../domain/message-story';
+import type { MessageStory } from '../../domain/message-history';
 import { FREQUENCY_CAP, OUT_OF_HOURS } from '../../domain/policy';
 import { type RecipientState, SETTLED } from '../../domain/recipient';
 import type { CallRecord } from '../calls/call-records';

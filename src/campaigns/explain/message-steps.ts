@@ -1,7 +1,7 @@
 import { codeMeaning } from '../../domain/code-meanings';
 import { ERRORS, type ErrorCode } from '../../domain/errors';
 import { messageWord, suppressionSentence } from '../../domain/explanation';
-import type { MessageStory, StoryEvent } from '../../domain/message-story';
+import type { MessageStory, StoryEvent } from '../../domain/message-history';
 import type { Step } from './steps';
 
 /** What a service tells of one message, in the order in which it took it down. */

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { isLive } from '../../domain/campaign';
 import { deliveryRule, expiryOf } from '../../domain/delivery-rule';
 import { retryClassOf } from '../../domain/errors';
-import type { MessageStory } from '../../domain/message-story';
+import type { MessageStory } from '../../domain/message-history';
 import { FREQUENCY_CAP, OUT_OF_HOURS } from '../../domain/policy';
 import { SETTLED } from '../../domain/recipient';
 import { LATER_STAGE } from '../../domain/release';
@@ -14,7 +14,7 @@ import {
   type WaitFacts,
   type WaitWhy,
 } from '../../domain/wait-reasons';
-import type { ToldStories } from '../model/ports';
+import type { ToldStories } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { heldBack } from './held-back';
 import type { RecipientFacts } from './recipient-facts';

@@ -1,8 +1,8 @@
 import type { StepWhat } from '../../domain/explanation';
 import { messageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
-import type { MessageStory } from '../../domain/message-story';
-import type { ToldStories } from '../model/ports';
+import type { MessageStory } from '../../domain/message-history';
+import type { ToldStories } from '../model/dependencies';
 import { betweenAttempts, ledgerEnd, ledgerRetry } from './ledger-steps';
 import { messageSteps } from './message-steps';
 import type { RecipientFacts } from './recipient-facts';

@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/channel';
 import { codeMeaning } from '../../domain/code-meanings';
 import { messageWord, readOut } from '../../domain/explanation';
 import type { RecipientState } from '../../domain/recipient';
-import type { ToldStories } from '../model/ports';
+import type { ToldStories } from '../model/dependencies';
 import type { NextStep } from './next-step';
 import type { RecipientFacts } from './recipient-facts';
 import type { Step } from './steps';

@@ -3,7 +3,7 @@ import type { AbortBaseline } from '../../domain/abort-threshold';
 import type { Approval, OwnReason } from '../../domain/approval';
 import type { Control, Phase, RunPhase, Stage } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
-import type { SuppressionEvidence } from '../../domain/message-story';
+import type { SuppressionEvidence } from '../../domain/message-history';
 import type { WorkspacePolicy } from '../../domain/policy';
 import type { RecipientOutcome, RecipientState, Skipped, SkipReason } from '../../domain/recipient';
 import type { Judged } from '../../domain/release';

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { RunLauncher, SendLauncher } from '../model/ports';
+import type { RunLauncher, SendLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { policyVersion } from './policy';
 

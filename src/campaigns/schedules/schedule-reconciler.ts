@@ -4,7 +4,7 @@ import { recurrenceOf } from '../../domain/recurrence';
 import type { Log } from '../../log';
 import type { CampaignOptions } from '../model/campaign-record';
 import { databaseNow } from '../model/database-now';
-import type { CampaignSchedules, RunLauncher } from '../model/ports';
+import type { CampaignSchedules, RunLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { type Occurrence, takeOccurrence } from './recurring';
 

@@ -6,7 +6,7 @@ import { durableSendWorkflowId, sendMessageUid } from '../../domain/ids';
 import { isAllowedSender } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';
 import type { Log } from '../../log';
-import type { SenderRule, SendLauncher } from '../model/ports';
+import type { SenderRule, SendLauncher } from '../model/dependencies';
 import type { SendContent } from '../model/send-content';
 import type { CampaignTables } from '../model/tables';
 import { readPolicy } from '../policy/policy';

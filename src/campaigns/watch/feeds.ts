@@ -6,7 +6,7 @@ import type { Log } from '../../log';
 import { newId } from '../../storage/new-id';
 import type { EndedCall } from '../calls/call-events';
 import { callStarts } from '../calls/calls';
-import type { CallEndings, FeedHeads, OutcomeNews, SendLauncher } from '../model/ports';
+import type { CallEndings, FeedHeads, OutcomeNews, SendLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { AbortWatch } from '../outcomes/abort-watch';
 import { applyEvents, readCursor } from '../outcomes/outcomes';

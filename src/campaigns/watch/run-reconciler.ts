@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { CampaignSchedules, RunLauncher, SendLauncher } from '../model/ports';
+import type { CampaignSchedules, RunLauncher, SendLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { forgetContactUses } from '../policy/contact-caps';
 import { followPolicy } from '../policy/follow-policy';

@@ -48,31 +48,51 @@ export function compileFlow(flow: unknown): CompiledFlow {
 /** Levels of Ifs inside Ifs. With a gather and its prompts inside the last one, the document has its ten levels. */
 const BRANCH_DEPTH = LIMITS.voiceXmlDepth - 3;
 
-function layOut(graph: FlowGraph, start: FlowNode): VoiceProgram {
-  const unheard = new Findings();
-  const labels = new Map<number, string>();
-  const taken = new Set<string>();
-  const sections: FlowNode[] = [];
-  let menus = 0;
+const layOut = (graph: FlowGraph, start: FlowNode): VoiceProgram => new FlowLayout(graph, start).program();
+
+class FlowLayout {
+  private readonly unheard = new Findings();
+  private readonly labels = new Map<number, string>();
+  private readonly taken = new Set<string>();
+  private readonly sections: FlowNode[] = [];
+  private menus = 0;
+
+  constructor(
+    private readonly graph: FlowGraph,
+    private readonly start: FlowNode,
+  ) {}
+
+  readonly program = (): VoiceProgram => {
+    // Answering is not part of what a loop back to the start repeats.
+    const steps: Step[] =
+      this.start.kind === 'Answer' || this.start.kind === 'Reject' ? [] : [{ verb: 'Answer' }];
+    if (this.isShared(this.start)) this.labelOf(this.start);
+    else steps.push(...this.follow(this.start, 0));
+    for (let next = this.sections.shift(); next; next = this.sections.shift()) {
+      steps.push(...this.follow(next, 0, this.labels.get(next.index)));
+    }
+    return { steps };
+  };
 
   /** The label of a node's section, which is written after the present one. */
-  function labelOf(node: FlowNode): string {
-    const known = labels.get(node.index);
+  private labelOf(node: FlowNode): string {
+    const known = this.labels.get(node.index);
     if (known !== undefined) return known;
     const plain = node.id.replace(/[^\w.-]/g, '_').replace(/^(?![A-Za-z_])/, 'n');
     let label = plain.slice(0, 56);
-    for (let i = 2; taken.has(label); i += 1) label = `${plain.slice(0, 56)}-${i}`;
-    taken.add(label);
-    labels.set(node.index, label);
-    sections.push(node);
+    for (let i = 2; this.taken.has(label); i += 1) label = `${plain.slice(0, 56)}-${i}`;
+    this.taken.add(label);
+    this.labels.set(node.index, label);
+    this.sections.push(node);
     return label;
   }
 
-  const isShared = (node: FlowNode): boolean =>
-    (graph.edgesInto[node.index] ?? 0) > 1 || (node === start && (graph.edgesInto[node.index] ?? 0) > 0);
+  private readonly isShared = (node: FlowNode): boolean =>
+    (this.graph.edgesInto[node.index] ?? 0) > 1 ||
+    (node === this.start && (this.graph.edgesInto[node.index] ?? 0) > 0);
 
   /** The steps from a node to the end of the call, or to a jump. */
-  function follow(first: FlowNode, depth: number, label?: string): Step[] {
+  private follow(first: FlowNode, depth: number, label?: string): Step[] {
     const steps: Step[] = [];
     let place = label;
     const add = (step: Step): void => {
@@ -81,30 +101,31 @@ function layOut(graph: FlowGraph, start: FlowNode): VoiceProgram {
     };
     for (let node: FlowNode | undefined = first; node; ) {
       const begins = node === first && place !== undefined;
-      if ((isShared(node) && !begins) || depth > BRANCH_DEPTH) {
-        add({ verb: 'Goto', to: labelOf(node) });
+      if ((this.isShared(node) && !begins) || depth > BRANCH_DEPTH) {
+        add({ verb: 'Goto', to: this.labelOf(node) });
         return steps;
       }
-      const step = stepOf(node, unheard);
-      const edges: readonly FlowEdge[] = graph.edgesFrom[node.index] ?? [];
-      if (step) add(step.verb === 'Gather' ? gatherWith(step, edges, depth) : step);
+      const step = stepOf(node, this.unheard);
+      const edges: readonly FlowEdge[] = this.graph.edgesFrom[node.index] ?? [];
+      if (step) add(step.verb === 'Gather' ? this.gatherWith(step, edges, depth) : step);
       if (step && TERMINALS.has(step.verb)) return steps;
       const onwards: FlowEdge | undefined =
         step?.verb === 'Gather' ? edges.find(({ on }) => on === undefined) : edges[0];
-      node = onwards && graph.nodes[onwards.target];
+      node = onwards && this.graph.nodes[onwards.target];
     }
     add({ verb: 'Hangup' });
     return steps;
   }
 
-  function gatherWith(gather: GatherStep, edges: readonly FlowEdge[], depth: number): Step {
+  private gatherWith(gather: GatherStep, edges: readonly FlowEdge[], depth: number): Step {
     const keyed = edges.filter(({ on }) => on !== undefined);
     const optOut = edges.flatMap(({ on, optOut: isOptOut }) => (isOptOut && on?.length === 1 ? [on] : []));
     const optOutDigits = [...new Set([...(gather.optOutDigits ?? ''), ...optOut])].join('');
-    menus += 1;
-    const output = gather.output ?? (keyed.length > 0 ? `menu${menus}` : undefined);
+    this.menus += 1;
+    const output = gather.output ?? (keyed.length > 0 ? `menu${this.menus}` : undefined);
     const branches = keyed.map(
-      ({ on, target }) => ({ on, steps: follow(graph.nodes[target] as FlowNode, depth + 1) }) as Branch,
+      ({ on, target }) =>
+        ({ on, steps: this.follow(this.graph.nodes[target] as FlowNode, depth + 1) }) as Branch,
     );
     return {
       ...gather,
@@ -115,13 +136,4 @@ function layOut(graph: FlowGraph, start: FlowNode): VoiceProgram {
       branches,
     };
   }
-
-  // Answering is not part of what a loop back to the start repeats.
-  const steps: Step[] = start.kind === 'Answer' || start.kind === 'Reject' ? [] : [{ verb: 'Answer' }];
-  if (isShared(start)) labelOf(start);
-  else steps.push(...follow(start, 0));
-  for (let next = sections.shift(); next; next = sections.shift()) {
-    steps.push(...follow(next, 0, labels.get(next.index)));
-  }
-  return { steps };
 }

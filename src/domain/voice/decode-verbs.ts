@@ -26,57 +26,73 @@ export interface DecodedVoice {
 
 /** Decodes the program of a document's tree, whose depth is limited. */
 export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
-  const origins = new Map<Step, XmlElement>();
+  return new VoiceDecoder(report).decode(root);
+}
 
-  function decodeAll(parent: XmlElement): Step[] {
+class VoiceDecoder {
+  private readonly origins = new Map<Step, XmlElement>();
+
+  constructor(private readonly report: Report) {}
+
+  readonly decode = (root: XmlElement): DecodedVoice => {
+    this.refuseText(root);
+    for (const [name] of root.attributes) {
+      this.report('warning', 'unknown_attribute', `<Response> has no attribute ${name}; it is kept`, root);
+    }
+    const steps = this.decodeAll(root);
+    const extra = root.attributes;
+    return { program: extra.length > 0 ? { steps, extra } : { steps }, origins: this.origins };
+  };
+
+  private decodeAll(parent: XmlElement): Step[] {
     const steps: Step[] = [];
     const elements = elementsOf(parent);
     let left = false;
     for (let i = 0; i < elements.length; i += 1) {
       const element = elements[i] as XmlElement;
-      let step = decodeStep(element);
+      let step = this.decodeStep(element);
       if (step.verb === 'Gather' && step.output !== undefined) {
-        const branches = decodeBranches(step.output, elements.slice(i + 1));
+        const branches = this.decodeBranches(step.output, elements.slice(i + 1));
         i += branches.length;
         step = { ...step, branches };
       }
       if (left && !('id' in step)) {
-        report('warning', 'unreachable_verb', `<${element.name}> is never reached`, element);
+        this.report('warning', 'unreachable_verb', `<${element.name}> is never reached`, element);
       }
       left = TERMINALS.has(step.verb);
-      origins.set(step, element);
+      this.origins.set(step, element);
       steps.push(step);
     }
     return steps;
   }
 
-  function decodeStep(element: XmlElement): Step {
+  private decodeStep(element: XmlElement): Step {
     const verb = verbNamed(element.name);
-    if (!verb) return decodeOther(element);
-    const common = decodeAttributes(verb, element);
+    if (!verb) return this.decodeOther(element);
+    const common = this.decodeAttributes(verb, element);
     // The table defines a verb's attributes, and program.ts defines the same as types; a test compares them.
     switch (verb) {
       case 'Say':
-        return { verb, ...common, content: decodeSpeech(element) } as Step;
+        return { verb, ...common, content: this.decodeSpeech(element) } as Step;
       case 'Play':
       case 'Redirect':
-        return decodeAddress(verb, element, common);
+        return this.decodeAddress(verb, element, common);
       case 'Gather':
-        return { verb, ...common, prompts: decodePrompts(element), branches: [] } as Step;
+        return { verb, ...common, prompts: this.decodePrompts(element), branches: [] } as Step;
       default:
-        refuseContent(element);
+        this.refuseContent(element);
         return { verb, ...common } as Step;
     }
   }
 
   /** Known values by their names; the others unchanged in `extra`. */
-  function decodeAttributes(verb: VerbName, element: XmlElement): Record<string, unknown> {
+  private decodeAttributes(verb: VerbName, element: XmlElement): Record<string, unknown> {
     const types: Readonly<Record<string, AttributeType>> = VERBS[verb].attributes;
     const values: Record<string, unknown> = {};
     const extra: [string, string][] = [];
     const keep = (name: string, text: string, severity: 'error' | 'warning', expected: string) => {
       extra.push([name, text]);
-      report(severity, 'invalid_value', `${name} of <${element.name}> must be ${expected}`, element);
+      this.report(severity, 'invalid_value', `${name} of <${element.name}> must be ${expected}`, element);
     };
     for (const [name, text] of element.attributes) {
       if (name === 'id') {
@@ -91,10 +107,10 @@ export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
         const read = readValue(type, text);
         if ('wrong' in read) keep(name, text, 'error', read.wrong);
         else values[name] = read.value;
-        if (type.kind === 'url' && 'value' in read) warnOfRelative(text, element);
+        if (type.kind === 'url' && 'value' in read) this.warnOfRelative(text, element);
       } else {
         extra.push([name, text]);
-        report(
+        this.report(
           'warning',
           'unknown_attribute',
           `<${element.name}> has no attribute ${name}; it is kept`,
@@ -105,12 +121,12 @@ export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
     return extra.length > 0 ? { ...values, extra } : values;
   }
 
-  function decodeAddress(
+  private decodeAddress(
     verb: 'Play' | 'Redirect',
     element: XmlElement,
     common: Record<string, unknown>,
   ): Step {
-    for (const child of elementsOf(element)) misplaced(child, element);
+    for (const child of elementsOf(element)) this.misplaced(child, element);
     const url = element.children
       .filter((child) => typeof child === 'string')
       .join('')
@@ -122,69 +138,74 @@ export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
     }
     if (url === '') {
       if (verb === 'Play' && common.digits !== undefined) return { verb, ...common } as Step;
-      report('error', 'missing_value', `<${element.name}> holds no address`, element);
+      this.report('error', 'missing_value', `<${element.name}> holds no address`, element);
     } else if (!holdsPlaceholder(url) && !isCallableUrl(url)) {
       const message = `<${element.name}> must hold an http or https address without spaces`;
-      report('error', 'invalid_value', message, element);
+      this.report('error', 'invalid_value', message, element);
     } else {
-      warnOfRelative(url, element);
+      this.warnOfRelative(url, element);
     }
     return { verb, ...common, ...(verb === 'Play' && url === '' ? {} : { url }) } as Step;
   }
 
-  function warnOfRelative(url: string, element: XmlElement): void {
+  private warnOfRelative(url: string, element: XmlElement): void {
     if (holdsPlaceholder(url) || !isRelativeUrl(url)) return;
     const message = `${url.slice(0, 80)} is relative, and a template has no address of its own`;
-    report('warning', 'relative_url', message, element);
+    this.report('warning', 'relative_url', message, element);
   }
 
-  function decodePrompts(gather: XmlElement): Prompt[] {
-    refuseText(gather);
+  private decodePrompts(gather: XmlElement): Prompt[] {
+    this.refuseText(gather);
     const prompts: Prompt[] = [];
     for (const element of elementsOf(gather)) {
       const verb = verbNamed(element.name);
       if (verb === undefined || !PROMPTS.has(verb)) {
-        misplaced(element, gather);
+        this.misplaced(element, gather);
         continue;
       }
-      const step = decodeStep(element) as Prompt;
-      origins.set(step, element);
+      const step = this.decodeStep(element) as Prompt;
+      this.origins.set(step, element);
       prompts.push(step);
     }
     return prompts;
   }
 
-  function decodeSpeech(say: XmlElement): readonly XmlNode[] {
+  private decodeSpeech(say: XmlElement): readonly XmlNode[] {
     const waiting = [...elementsOf(say)];
     for (let next = waiting.pop(); next; next = waiting.pop()) {
-      if (verbNamed(next.name) || UNSUPPORTED_VERBS.has(next.name)) misplaced(next, say);
+      if (verbNamed(next.name) || UNSUPPORTED_VERBS.has(next.name)) this.misplaced(next, say);
       else if (!SPEECH_MARKS.has(next.name) && !next.name.includes(':')) {
-        report('warning', 'unknown_speech_mark', `<${next.name}> is no mark of SSML; it is kept`, next);
+        this.report('warning', 'unknown_speech_mark', `<${next.name}> is no mark of SSML; it is kept`, next);
       }
       waiting.push(...elementsOf(next));
     }
     const silent = say.children.every((child) => typeof child === 'string' && child.trim() === '');
-    if (silent) report('warning', 'empty_text', `<${say.name}> says nothing`, say);
+    if (silent) this.report('warning', 'empty_text', `<${say.name}> says nothing`, say);
     return say.children;
   }
 
   /** The branches of a gather: the first matching elements after it. */
-  function decodeBranches(output: string, elements: readonly XmlElement[]): Branch[] {
+  private decodeBranches(output: string, elements: readonly XmlElement[]): Branch[] {
     return comparisonsAtStart(output, elements).map(({ on }, i) => {
       const element = elements[i] as XmlElement;
-      refuseText(element);
-      return { on, steps: decodeAll(element) };
+      this.refuseText(element);
+      return { on, steps: this.decodeAll(element) };
     });
   }
 
-  function decodeOther(element: XmlElement): Step {
+  private decodeOther(element: XmlElement): Step {
     const inside = UNSUPPORTED_VERBS.get(element.name);
     if (inside === undefined) {
       const known = knownLike(element.name);
       const hint = known === undefined ? '' : `; did you mean <${known}>?`;
-      report('warning', 'unknown_verb', `<${element.name}> is no known verb; it is kept${hint}`, element);
+      this.report(
+        'warning',
+        'unknown_verb',
+        `<${element.name}> is no known verb; it is kept${hint}`,
+        element,
+      );
     } else {
-      report(
+      this.report(
         'warning',
         'unsupported_verb',
         `<${element.name}> is kept, and not run by Fanfare itself`,
@@ -194,35 +215,27 @@ export function decodeVoice(root: XmlElement, report: Report): DecodedVoice {
     const expression = element.attributes.find(([name]) => name === 'expression')?.[1] ?? '';
     if (holdsPlaceholder(expression)) {
       const message = 'An expression may not hold a placeholder: a value could change what it compares';
-      report('error', 'placeholder_in_expression', message, element);
+      this.report('error', 'placeholder_in_expression', message, element);
     }
     // Decoded only for the problems of the verbs in it; the element itself is kept unchanged.
-    if (inside === 'verbs') decodeAll(element);
+    if (inside === 'verbs') this.decodeAll(element);
     return { verb: 'Other', element };
   }
 
-  function refuseContent(element: XmlElement): void {
-    refuseText(element);
-    for (const child of elementsOf(element)) misplaced(child, element);
+  private refuseContent(element: XmlElement): void {
+    this.refuseText(element);
+    for (const child of elementsOf(element)) this.misplaced(child, element);
   }
 
-  function refuseText(element: XmlElement): void {
+  private refuseText(element: XmlElement): void {
     if (element.children.some((child) => typeof child === 'string' && child.trim() !== '')) {
-      report('error', 'unexpected_text', `<${element.name}> may not hold text`, element);
+      this.report('error', 'unexpected_text', `<${element.name}> may not hold text`, element);
     }
   }
 
-  function misplaced(child: XmlElement, parent: XmlElement): void {
-    report('error', 'misplaced_verb', `<${child.name}> may not stand in <${parent.name}>`, child);
+  private misplaced(child: XmlElement, parent: XmlElement): void {
+    this.report('error', 'misplaced_verb', `<${child.name}> may not stand in <${parent.name}>`, child);
   }
-
-  refuseText(root);
-  for (const [name] of root.attributes) {
-    report('warning', 'unknown_attribute', `<Response> has no attribute ${name}; it is kept`, root);
-  }
-  const steps = decodeAll(root);
-  const extra = root.attributes;
-  return { program: extra.length > 0 ? { steps, extra } : { steps }, origins };
 }
 
 const elementsOf = (parent: XmlElement): XmlElement[] =>

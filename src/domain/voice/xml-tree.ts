@@ -1,4 +1,4 @@
-import { SaxesParser } from 'saxes';
+import { SaxesParser, type SaxesTagPlain, type XMLDecl } from 'saxes';
 import type { FieldCode } from '../field-codes';
 
 /** An element as it was written, without comments and layout. Attributes are pairs, so that any name is safe. */
@@ -34,95 +34,129 @@ const ERRORS_MAX = 100;
  * Nothing is expanded, so that the tree is never larger than the text, and every step is linear in its length.
  */
 export function readXml(xml: string, depthMax: number): XmlReading {
-  const offsets = new Map<XmlElement, number>();
-  const problems: XmlProblem[] = [];
   const refused = refusedAtOnce(xml);
-  if (refused) return { root: undefined, offsets, problems: [refused] };
+  if (refused) return { root: undefined, offsets: new Map(), problems: [refused] };
+  return new TreeReader(xml, depthMax).read();
+}
 
-  const open: { element: XmlElement; children: XmlNode[] }[] = [];
-  let root: XmlElement | undefined;
-  let broken = false;
-  let errors = 0;
-  let tagAt = 0;
-  const parser = new SaxesParser({ xmlns: false, position: true });
-  const report = (code: FieldCode, message: string, offset: number): void => {
-    problems.push({ code, message, offset });
-    if (problems.length >= PROBLEMS_MAX) throw GIVE_UP;
+class TreeReader {
+  private readonly offsets = new Map<XmlElement, number>();
+  private readonly problems: XmlProblem[] = [];
+  private readonly open: { element: XmlElement; children: XmlNode[] }[] = [];
+  private root: XmlElement | undefined;
+  private broken = false;
+  private errors = 0;
+  private tagAt = 0;
+  private readonly parser = new SaxesParser({ xmlns: false, position: true });
+
+  constructor(
+    private readonly xml: string,
+    private readonly depthMax: number,
+  ) {}
+
+  readonly read = (): XmlReading => {
+    this.listen();
+    try {
+      // The parser takes a bare & for the beginning of a name that ends somewhere. A + in its place has the same
+      // length and no such effect.
+      const readable = replaceStrangers(this.xml, (offset) =>
+        this.report('unknown_entity', STRANGER, offset),
+      );
+      this.parser.write(readable).close();
+    } catch (reason) {
+      if (reason !== GIVE_UP) throw reason;
+      this.broken = true;
+    }
+    return { root: this.broken ? undefined : this.root, offsets: this.offsets, problems: this.problems };
   };
-  const breakOff = (code: FieldCode, message: string, offset: number): void => {
-    broken = true;
-    report(code, message, offset);
-  };
-  const addText = (text: string): void => {
-    const children = open.at(-1)?.children;
+
+  private report(code: FieldCode, message: string, offset: number): void {
+    this.problems.push({ code, message, offset });
+    if (this.problems.length >= PROBLEMS_MAX) throw GIVE_UP;
+  }
+
+  private breakOff(code: FieldCode, message: string, offset: number): void {
+    this.broken = true;
+    this.report(code, message, offset);
+  }
+
+  private addText(text: string): void {
+    const children = this.open.at(-1)?.children;
     if (!children || text === '') return;
     const before = children.at(-1);
     if (typeof before === 'string') children[children.length - 1] = before + text;
     else children.push(text);
-  };
+  }
 
-  parser.on('error', (error) => {
+  private listen(): void {
+    this.parser.on('error', (error) => this.onError(error));
+    this.parser.on('xmldecl', (declaration) => this.onDeclaration(declaration));
+    this.parser.on('processinginstruction', () => {
+      this.report('processing_instruction', 'Processing instructions are refused', this.parser.position);
+    });
+    this.parser.on('comment', (text) => this.onComment(text));
+    this.parser.on('cdata', (text) => this.onCdata(text));
+    this.parser.on('text', (text) => this.addText(text));
+    this.parser.on('opentagstart', (tag) => this.onTagStart(tag));
+    this.parser.on('opentag', (tag) => this.onTag(tag));
+    this.parser.on('closetag', () => {
+      this.open.pop();
+    });
+  }
+
+  private onError(error: Error): void {
     const { code, message } = explain(error.message);
-    const offset = Math.min(parser.position, xml.length);
-    errors += 1;
+    const offset = Math.min(this.parser.position, this.xml.length);
+    this.errors += 1;
     // One mistake often breaks several grammar rules at one place, or one rule many times in a long tag.
-    if (problems.at(-1)?.offset !== offset) breakOff(code, message, offset);
-    if (errors >= ERRORS_MAX) throw GIVE_UP;
-  });
-  parser.on('xmldecl', ({ version, encoding }) => {
-    if (version !== '1.0') report('invalid_xml', 'Only XML version 1.0 is read', 0);
+    if (this.problems.at(-1)?.offset !== offset) this.breakOff(code, message, offset);
+    if (this.errors >= ERRORS_MAX) throw GIVE_UP;
+  }
+
+  private onDeclaration({ version, encoding }: XMLDecl): void {
+    if (version !== '1.0') this.report('invalid_xml', 'Only XML version 1.0 is read', 0);
     if (encoding !== undefined && !/^utf-?8$/i.test(encoding)) {
-      report('invalid_xml', `The document says it is in ${encoding}; it is sent as UTF-8`, 0);
+      this.report('invalid_xml', `The document says it is in ${encoding}; it is sent as UTF-8`, 0);
     }
-  });
-  parser.on('processinginstruction', () => {
-    report('processing_instruction', 'Processing instructions are refused', parser.position);
-  });
-  parser.on('comment', (text) => {
+  }
+
+  private onComment(text: string): void {
     if (text.includes('{{')) {
-      report('placeholder_in_comment', 'A comment may not hold {{', parser.position);
+      this.report('placeholder_in_comment', 'A comment may not hold {{', this.parser.position);
     }
-  });
-  parser.on('cdata', (text) => {
+  }
+
+  private onCdata(text: string): void {
     if (text.includes('{{')) {
       const message =
         'A CDATA section may not hold {{: values are escaped for XML and would be read as written';
-      report('placeholder_in_cdata', message, parser.position);
+      this.report('placeholder_in_cdata', message, this.parser.position);
     }
-    addText(text);
-  });
-  parser.on('text', addText);
-  parser.on('opentagstart', ({ name }) => {
+    this.addText(text);
+  }
+
+  private onTagStart({ name }: { name: string }): void {
     // The parser has already read the character after the name.
-    tagAt = Math.max(0, xml.lastIndexOf('<', parser.position - name.length));
-  });
-  parser.on('opentag', ({ name, attributes }) => {
+    this.tagAt = Math.max(0, this.xml.lastIndexOf('<', this.parser.position - name.length));
+  }
+
+  private onTag({ name, attributes }: SaxesTagPlain): void {
     const children: XmlNode[] = [];
     const element = { name, attributes: Object.entries(attributes), children };
-    offsets.set(element, tagAt);
-    const parent = open.at(-1);
+    this.offsets.set(element, this.tagAt);
+    const parent = this.open.at(-1);
     if (parent) parent.children.push(element);
-    else root ??= element;
-    open.push({ element, children });
-    if (open.length > depthMax) {
-      breakOff('too_deep', `Nested deeper than ${depthMax} levels; the rest was not read`, tagAt);
+    else this.root ??= element;
+    this.open.push({ element, children });
+    if (this.open.length > this.depthMax) {
+      this.breakOff(
+        'too_deep',
+        `Nested deeper than ${this.depthMax} levels; the rest was not read`,
+        this.tagAt,
+      );
       throw GIVE_UP;
     }
-  });
-  parser.on('closetag', () => {
-    open.pop();
-  });
-
-  try {
-    // The parser takes a bare & for the beginning of a name that ends somewhere. A + in its place has the same
-    // length and no such effect.
-    const readable = replaceStrangers(xml, (offset) => report('unknown_entity', STRANGER, offset));
-    parser.write(readable).close();
-  } catch (reason) {
-    if (reason !== GIVE_UP) throw reason;
-    broken = true;
   }
-  return { root: broken ? undefined : root, offsets, problems };
 }
 
 const GIVE_UP = new Error('enough problems');

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import { DomainError } from '../../domain/errors';
-import { repeatedKey } from './repeated-keys';
 import type { App } from './routing';
 import { findUnstorable, maybeUnstorable } from './unstorable-text';
 import { invalidRequest } from './validation';
@@ -41,4 +40,72 @@ const quoted = (key: string) => JSON.stringify(key.slice(0, QUOTED_CHARS_MAX));
 function isUtf8Declared(contentType: string): boolean {
   const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(contentType)?.[1];
   return charset === undefined || /^utf-?8$/i.test(charset);
+}
+
+/**
+ * Finds JSON objects that have a key twice. Such JSON is refused, because readers disagree about its meaning
+ * (RFC 8259, section 4). The parser keeps the last value without an error, but the text then has more keys than
+ * the value. Counting both costs 1 µs for a message and 20 ms for 8 MiB.
+ */
+function repeatedKey(text: string, value: unknown): string | undefined {
+  return keysInText(text) === keysIn(value) ? undefined : findRepeated(text);
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+
+/** One colon outside of strings for every key. */
+function keysInText(text: string): number {
+  let keys = 0;
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charCodeAt(at);
+    if (character === COLON) keys++;
+    else if (character === QUOTE) at = endOfString(text, at);
+  }
+  return keys;
+}
+
+function endOfString(text: string, from: number): number {
+  let at = text.indexOf('"', from + 1);
+  while (at >= 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
+  return at < 0 ? text.length : at;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+  return backslashes % 2 === 1;
+}
+
+function keysIn(root: unknown): number {
+  let keys = 0;
+  // It keeps its own stack, because a body of brackets nests deeper than recursion can.
+  const waiting: unknown[] = [root];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    const children = Object.values(value);
+    if (!Array.isArray(value)) keys += children.length;
+    for (const child of children) if (typeof child === 'object') waiting.push(child);
+  }
+  return keys;
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/g;
+
+/** The first key that its object has already. */
+function findRepeated(text: string): string | undefined {
+  const open: Set<string>[] = [];
+  for (const [token, colon] of text.matchAll(TOKEN)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '}') open.pop();
+    else if (colon !== undefined) {
+      const key = JSON.parse(token.slice(0, -colon.length)) as string;
+      const keys = open.at(-1);
+      if (keys?.has(key)) return key;
+      keys?.add(key);
+    }
+  }
+  return undefined;
 }

@@ -60,24 +60,87 @@ export interface ClientsDeps {
   onEnded(): void;
 }
 
-export function createClients({ db, now, onEnded }: ClientsDeps): Clients {
-  async function find(
+export function createClients(deps: ClientsDeps): Clients {
+  return new StoredClients(deps);
+}
+
+class StoredClients implements Clients {
+  constructor(private readonly deps: ClientsDeps) {}
+
+  readonly list: Clients['list'] = async (workspaceId, { page, limit }) => {
+    const clients = await selectClients(this.deps.db, workspaceId, this.deps.now())
+      .orderBy('c.id', 'desc')
+      .limit(limit)
+      .offset((page - 1) * limit)
+      .execute();
+    return { clients: clients.map(toClient), total: await countClients(this.deps.db, workspaceId, 'all') };
+  };
+
+  readonly create: Clients['create'] = async (
+    workspaceId,
+    { name, scopes = SCOPES_DEFAULT },
+    generator = RANDOM,
+  ) => {
+    const [id, secret] = [generator.id('cli'), generator.secret('ffs')];
+    const client = await this.deps.db.transaction().execute(async (tx) => {
+      const known = await this.find(tx, workspaceId, id);
+      if (known) return known;
+      if ((await countClients(tx, workspaceId, 'enabled')) >= LIMITS.credentialsPerWorkspace) {
+        const message = `A workspace has at most ${LIMITS.credentialsPerWorkspace} clients that are enabled`;
+        throw new DomainError('limit_reached', message);
+      }
+      await tx
+        .insertInto('api_clients')
+        .values({
+          id,
+          workspace_id: workspaceId,
+          name,
+          scopes: [...scopes],
+          created_at: new Date(this.deps.now()),
+        })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+      await insertSecret(tx, id, hashSecret(secret), this.deps.now());
+      return this.read(tx, workspaceId, id);
+    });
+    return { client, secret };
+  };
+
+  readonly rotate: Clients['rotate'] = async (workspaceId, id, input, generator = RANDOM) => {
+    const secret = generator.secret('ffs');
+    const client = await this.deps.db.transaction().execute(async (tx) => {
+      await lockClient(tx, workspaceId, id);
+      await replaceSecrets(tx, { id, hash: hashSecret(secret), nowMs: this.deps.now() }, input);
+      return this.read(tx, workspaceId, id);
+    });
+    this.deps.onEnded();
+    return { client, secret };
+  };
+
+  readonly disable: Clients['disable'] = (workspaceId, id) =>
+    this.setDisabled(workspaceId, id, new Date(this.deps.now()));
+
+  readonly enable: Clients['enable'] = (workspaceId, id) => this.setDisabled(workspaceId, id, null);
+
+  private async find(
     on: Kysely<MessagingTables>,
     workspaceId: string,
     id: string,
   ): Promise<ApiClient | undefined> {
-    const row = await selectClients(on, workspaceId, now()).where('c.id', '=', id).executeTakeFirst();
+    const row = await selectClients(on, workspaceId, this.deps.now())
+      .where('c.id', '=', id)
+      .executeTakeFirst();
     return row && toClient(row);
   }
 
-  async function read(on: Kysely<MessagingTables>, workspaceId: string, id: string): Promise<ApiClient> {
-    const client = await find(on, workspaceId, id);
+  private async read(on: Kysely<MessagingTables>, workspaceId: string, id: string): Promise<ApiClient> {
+    const client = await this.find(on, workspaceId, id);
     if (!client) throw new DomainError('not_found', `No client ${id} in this workspace`);
     return client;
   }
 
-  async function setDisabled(workspaceId: string, id: string, disabledAt: Date | null): Promise<ApiClient> {
-    const client = await db.transaction().execute(async (tx) => {
+  private async setDisabled(workspaceId: string, id: string, disabledAt: Date | null): Promise<ApiClient> {
+    const client = await this.deps.db.transaction().execute(async (tx) => {
       await lockClient(tx, workspaceId, id);
       await tx
         .updateTable('api_clients')
@@ -88,56 +151,11 @@ export function createClients({ db, now, onEnded }: ClientsDeps): Clients {
         .where('id', '=', id)
         .execute();
       if (disabledAt) await revokeTokens(tx, id, disabledAt);
-      return read(tx, workspaceId, id);
+      return this.read(tx, workspaceId, id);
     });
-    onEnded();
+    this.deps.onEnded();
     return client;
   }
-
-  return {
-    async list(workspaceId, { page, limit }) {
-      const clients = await selectClients(db, workspaceId, now())
-        .orderBy('c.id', 'desc')
-        .limit(limit)
-        .offset((page - 1) * limit)
-        .execute();
-      return { clients: clients.map(toClient), total: await countClients(db, workspaceId, 'all') };
-    },
-
-    async create(workspaceId, { name, scopes = SCOPES_DEFAULT }, generator = RANDOM) {
-      const [id, secret] = [generator.id('cli'), generator.secret('ffs')];
-      const client = await db.transaction().execute(async (tx) => {
-        const known = await find(tx, workspaceId, id);
-        if (known) return known;
-        if ((await countClients(tx, workspaceId, 'enabled')) >= LIMITS.credentialsPerWorkspace) {
-          const message = `A workspace has at most ${LIMITS.credentialsPerWorkspace} clients that are enabled`;
-          throw new DomainError('limit_reached', message);
-        }
-        await tx
-          .insertInto('api_clients')
-          .values({ id, workspace_id: workspaceId, name, scopes: [...scopes], created_at: new Date(now()) })
-          .onConflict((conflict) => conflict.doNothing())
-          .execute();
-        await insertSecret(tx, id, hashSecret(secret), now());
-        return read(tx, workspaceId, id);
-      });
-      return { client, secret };
-    },
-
-    async rotate(workspaceId, id, input, generator = RANDOM) {
-      const secret = generator.secret('ffs');
-      const client = await db.transaction().execute(async (tx) => {
-        await lockClient(tx, workspaceId, id);
-        await replaceSecrets(tx, { id, hash: hashSecret(secret), nowMs: now() }, input);
-        return read(tx, workspaceId, id);
-      });
-      onEnded();
-      return { client, secret };
-    },
-
-    disable: (workspaceId, id) => setDisabled(workspaceId, id, new Date(now())),
-    enable: (workspaceId, id) => setDisabled(workspaceId, id, null),
-  };
 }
 
 function selectClients(db: Kysely<MessagingTables>, workspaceId: string, nowMs: number) {

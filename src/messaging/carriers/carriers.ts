@@ -83,54 +83,126 @@ interface Opened {
   fault: string | undefined;
 }
 
-export function createCarriers({
-  db,
-  sealing,
-  environment,
-  open,
-  log,
-  addWay,
-  removeWay,
-  onRouted,
-  onSenderClosed,
-  isDown,
-}: CarriersDeps & {
-  db: Kysely<MessagingTables>;
-  log: Log;
-  addWay(way: Way): Promise<void>;
-  /** Nothing more is given to it; resolves before what it has is answered. */
-  removeWay(id: string): void;
-  /** Messages may have another way than before, and so many processes share the pace of each account. */
-  onRouted(processes: number): void;
-  /** What waits may have another way. */
-  onSenderClosed(): void;
-  /** Whether a way certainly takes nothing now. */
-  isDown(way: string): boolean;
-}): Carriers {
-  const accounts = new Map<string, Account>(environment.map((one) => [one.id, one]));
-  const opened = new Map<string, Opened>();
-  let routes: readonly Route[] = [];
-  let revision = '';
-  let timer: NodeJS.Timeout | undefined;
-  let refreshing: Promise<void> = Promise.resolve();
-  const closed = new ClosedSenderMemory(db, log);
+export function createCarriers(
+  deps: CarriersDeps & {
+    db: Kysely<MessagingTables>;
+    log: Log;
+    addWay(way: Way): Promise<void>;
+    /** Nothing more is given to it; resolves before what it has is answered. */
+    removeWay(id: string): void;
+    /** Messages may have another way than before, and so many processes share the pace of each account. */
+    onRouted(processes: number): void;
+    /** What waits may have another way. */
+    onSenderClosed(): void;
+    /** Whether a way certainly takes nothing now. */
+    isDown(way: string): boolean;
+  },
+): Carriers {
+  return new RoutedCarriers(deps);
+}
 
-  async function poll(): Promise<void> {
-    await closed.write();
+class RoutedCarriers implements Carriers {
+  private readonly accounts: Map<string, Account>;
+  private readonly opened = new Map<string, Opened>();
+  private routes: readonly Route[] = [];
+  private revision = '';
+  private timer: NodeJS.Timeout | undefined;
+  private refreshing: Promise<void> = Promise.resolve();
+  private readonly closedSenders: ClosedSenderMemory;
+
+  constructor(
+    private readonly deps: CarriersDeps & {
+      db: Kysely<MessagingTables>;
+      log: Log;
+      addWay(way: Way): Promise<void>;
+      /** Nothing more is given to it; resolves before what it has is answered. */
+      removeWay(id: string): void;
+      /** Messages may have another way than before, and so many processes share the pace of each account. */
+      onRouted(processes: number): void;
+      /** What waits may have another way. */
+      onSenderClosed(): void;
+      /** Whether a way certainly takes nothing now. */
+      isDown(way: string): boolean;
+    },
+  ) {
+    this.accounts = new Map<string, Account>(deps.environment.map((one) => [one.id, one]));
+    this.closedSenders = new ClosedSenderMemory(deps.db, deps.log);
+  }
+
+  readonly wayOf: Carriers['wayOf'] = (message) => this.wayUnless(message);
+
+  readonly preferredWayOf: Carriers['preferredWayOf'] = (message) => this.wayUnless(message, () => false);
+
+  readonly flowWayOf: Carriers['flowWayOf'] = (message) => {
+    if (this.routes.length === 0 && this.closedSenders.isEmpty) return undefined;
+    const way = this.wayUnless(message);
+    return way === DEFAULT_WAYS[message.channel] ? undefined : way;
+  };
+
+  readonly reachOf: Carriers['reachOf'] = (message) =>
+    reachOf(this.routes, message, (id) => this.accounts.get(id)).map(this.withAccounts);
+
+  readonly reachOfMessage: Carriers['reachOfMessage'] = (message) =>
+    this.withAccounts(reachOfMessage(this.routes, message, (id) => this.accounts.get(id)));
+
+  readonly faultOf: Carriers['faultOf'] = (id) => this.opened.get(id)?.fault;
+
+  readonly closeSender: Carriers['closeSender'] = (refusal) => {
+    if (!this.closedSenders.add(refusal)) return;
+    this.deps.onSenderClosed();
+    this.refresh().catch((error: unknown) =>
+      this.deps.log.warn(
+        { err: error },
+        'Other processes do not know yet that a sender is closed; trying again',
+      ),
+    );
+  };
+
+  readonly isClosed = (id: string, message: Pick<Routed, 'channel' | 'from'>) =>
+    this.closedSenders.find(id, message) !== undefined;
+
+  readonly closedFor: Carriers['closedFor'] = (message) => {
+    if (this.closedSenders.isEmpty || this.wayUnless(message) !== NO_WAY) return undefined;
+    const id = this.accountIdOf(message, (one) => this.deps.isDown(wayId(one, message.channel)));
+    const account = id === undefined ? undefined : this.accounts.get(id);
+    const found = account && this.closedSenders.find(account.id, message);
+    return found && account && { ...found, account };
+  };
+
+  readonly refresh = (): Promise<void> => {
+    const next = this.refreshing.catch(() => undefined).then(this.poll);
+    this.refreshing = next.catch(() => undefined);
+    return next;
+  };
+
+  readonly start: Carriers['start'] = async () => {
+    await this.refresh();
+    this.timer = setInterval(() => {
+      this.refresh().catch((error: unknown) =>
+        this.deps.log.warn({ err: error }, 'Accounts and routes could not be read; trying again'),
+      );
+    }, LIMITS.carriersPollMs);
+    this.timer.unref();
+  };
+
+  readonly stop: Carriers['stop'] = () => clearInterval(this.timer);
+
+  private readonly poll = async (): Promise<void> => {
+    await this.closedSenders.write();
     const { rows } = await sql<{ revision: string; processes: number }>`
       select revision::text, (
         select count(distinct owner) from dispatch_lanes where lease_until > now()
-      )::int as processes from carrier_settings`.execute(db);
+      )::int as processes from carrier_settings`.execute(this.deps.db);
     const [row] = rows;
     const now = `${row?.revision} ${row?.processes}`;
-    if (now === revision) return;
-    await readAll(row?.processes ?? 1);
-    revision = now;
-  }
+    if (now === this.revision) return;
+    await this.readAll(row?.processes ?? 1);
+    this.revision = now;
+  };
 
-  async function readAll(processes: number): Promise<void> {
+  private async readAll(processes: number): Promise<void> {
     // In one transaction, so that no route names an account that was read as not yet there.
-    const found = await db
+    const found = await this.deps.db
       .transaction()
       .setIsolationLevel('repeatable read')
       .execute(async (tx) => ({
@@ -138,114 +210,69 @@ export function createCarriers({
         settings: await tx.selectFrom('carrier_settings').select('routes').executeTakeFirstOrThrow(),
       }));
     const kept = new Set(found.rows.map(({ id }) => id));
-    for (const id of [...opened.keys()]) if (!kept.has(id)) close(id);
+    for (const id of [...this.opened.keys()]) if (!kept.has(id)) this.closeAccount(id);
     for (const row of found.rows) {
       const version = row.updated_at.toISOString();
-      const before = opened.get(row.id);
+      const before = this.opened.get(row.id);
       if (before?.version === version) continue;
-      close(row.id);
+      this.closeAccount(row.id);
       const account = toAccount(row);
-      accounts.set(row.id, account);
-      opened.set(row.id, { version, account, ...(await waysOf(account, row)) });
+      this.accounts.set(row.id, account);
+      this.opened.set(row.id, { version, account, ...(await this.waysOf(account, row)) });
     }
-    routes = found.settings.routes;
-    await closed.read();
-    onRouted(processes);
+    this.routes = found.settings.routes;
+    await this.closedSenders.read();
+    this.deps.onRouted(processes);
   }
 
-  async function waysOf(
+  private async waysOf(
     account: Account,
     row: { id: string; secrets: string; key_id: string },
   ): Promise<{ ways: string[]; fault: string | undefined }> {
     if (account.disabled) return { ways: [], fault: undefined };
     const ways: string[] = [];
     try {
-      for (const provider of await open(account, openAccountSecrets(sealing, row))) {
+      for (const provider of await this.deps.open(account, openAccountSecrets(this.deps.sealing, row))) {
         const id = wayId(account.id, provider.channel);
-        await addWay({ id, account, provider });
+        await this.deps.addWay({ id, account, provider });
         ways.push(id);
       }
       return { ways, fault: undefined };
     } catch (error) {
-      const [why, fault] = sealing.keyIds.includes(row.key_id)
+      const [why, fault] = this.deps.sealing.keyIds.includes(row.key_id)
         ? ['it could not be opened', 'not_opened']
         : ['its secrets are sealed with a key that is not here', 'key_missing'];
-      log.error({ err: error, account: account.id }, `Nothing is handed over by an account: ${why}`);
+      this.deps.log.error(
+        { err: error, account: account.id },
+        `Nothing is handed over by an account: ${why}`,
+      );
       return { ways, fault };
     }
   }
 
-  function close(id: string): void {
-    for (const way of opened.get(id)?.ways ?? []) removeWay(way);
-    opened.delete(id);
-    accounts.delete(id);
+  private closeAccount(id: string): void {
+    for (const way of this.opened.get(id)?.ways ?? []) this.deps.removeWay(way);
+    this.opened.delete(id);
+    this.accounts.delete(id);
   }
 
-  function refresh(): Promise<void> {
-    const next = refreshing.catch(() => undefined).then(poll);
-    refreshing = next.catch(() => undefined);
-    return next;
-  }
-
-  function wayOf(message: Routed, isOut = isDown): string {
+  private wayUnless(message: Routed, isOut = this.deps.isDown): string {
     const { channel } = message;
-    const hasClosed = !closed.isEmpty;
-    if (routes.length === 0 && !hasClosed) return DEFAULT_WAYS[channel];
-    const id = accountIdOf(
+    const hasClosed = !this.closedSenders.isEmpty;
+    if (this.routes.length === 0 && !hasClosed) return DEFAULT_WAYS[channel];
+    const id = this.accountIdOf(
       message,
-      (one) => isOut(wayId(one, channel)) || (hasClosed && isClosed(one, message)),
+      (one) => isOut(wayId(one, channel)) || (hasClosed && this.isClosed(one, message)),
     );
-    return id === undefined || (hasClosed && isClosed(id, message)) ? NO_WAY : wayId(id, channel);
+    return id === undefined || (hasClosed && this.isClosed(id, message)) ? NO_WAY : wayId(id, channel);
   }
 
-  const accountIdOf = (message: Routed, isOut: (id: string) => boolean) =>
-    chooseAccount(routes, message, (one) => accounts.get(one), isOut);
+  private readonly accountIdOf = (message: Routed, isOut: (id: string) => boolean) =>
+    chooseAccount(this.routes, message, (one) => this.accounts.get(one), isOut);
 
-  const withAccounts = ({ toPrefix, usual, spare }: Reach): Reached => ({
+  private readonly withAccounts = ({ toPrefix, usual, spare }: Reach): Reached => ({
     toPrefix,
-    usual: usual.flatMap((id) => accounts.get(id) ?? []),
-    spare: spare.flatMap((id) => accounts.get(id) ?? []),
+    usual: usual.flatMap((id) => this.accounts.get(id) ?? []),
+    spare: spare.flatMap((id) => this.accounts.get(id) ?? []),
   });
-
-  const isClosed = (id: string, message: Pick<Routed, 'channel' | 'from'>) =>
-    closed.find(id, message) !== undefined;
-
-  return {
-    wayOf: (message) => wayOf(message),
-    preferredWayOf: (message) => wayOf(message, () => false),
-    flowWayOf(message) {
-      if (routes.length === 0 && closed.isEmpty) return undefined;
-      const way = wayOf(message);
-      return way === DEFAULT_WAYS[message.channel] ? undefined : way;
-    },
-    reachOf: (message) => reachOf(routes, message, (id) => accounts.get(id)).map(withAccounts),
-    reachOfMessage: (message) => withAccounts(reachOfMessage(routes, message, (id) => accounts.get(id))),
-    faultOf: (id) => opened.get(id)?.fault,
-    closeSender(refusal) {
-      if (!closed.add(refusal)) return;
-      onSenderClosed();
-      refresh().catch((error: unknown) =>
-        log.warn({ err: error }, 'Other processes do not know yet that a sender is closed; trying again'),
-      );
-    },
-    isClosed,
-    closedFor(message) {
-      if (closed.isEmpty || wayOf(message) !== NO_WAY) return undefined;
-      const id = accountIdOf(message, (one) => isDown(wayId(one, message.channel)));
-      const account = id === undefined ? undefined : accounts.get(id);
-      const found = account && closed.find(account.id, message);
-      return found && account && { ...found, account };
-    },
-    refresh,
-    async start() {
-      await refresh();
-      timer = setInterval(() => {
-        refresh().catch((error: unknown) =>
-          log.warn({ err: error }, 'Accounts and routes could not be read; trying again'),
-        );
-      }, LIMITS.carriersPollMs);
-      timer.unref();
-    },
-    stop: () => clearInterval(timer),
-  };
 }

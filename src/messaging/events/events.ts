@@ -29,48 +29,90 @@ export interface EventFeed {
 /** Events come in crowds, so a waiting reader is woken when the first few dozen have arrived, not for each. */
 const GATHER_MS = 20;
 
-export function createEventFeed({ db }: { db: Kysely<MessagingTables> }): EventFeed {
-  const waiting = new Map<string, Set<() => void>>();
-  let poll: NodeJS.Timeout | undefined;
-  let seen = new Map<string, number>();
+interface EventFeedDeps {
+  db: Kysely<MessagingTables>;
+}
 
-  function notify(workspaceId: string): void {
-    for (const wake of waiting.get(workspaceId) ?? []) wake();
-  }
+export function createEventFeed(deps: EventFeedDeps): EventFeed {
+  return new StoredEventFeed(deps);
+}
+
+class StoredEventFeed implements EventFeed {
+  private readonly waiting = new Map<string, Set<() => void>>();
+  private poll: NodeJS.Timeout | undefined;
+  private seen = new Map<string, number>();
+
+  constructor(private readonly deps: EventFeedDeps) {}
+
+  readonly notify = (workspaceId: string): void => {
+    for (const wake of this.waiting.get(workspaceId) ?? []) wake();
+  };
+
+  readonly read: EventFeed['read'] = async (workspaceId, { after, limit, waitSeconds, signal }) => {
+    let position = positionOf(after);
+    if (position > 0) await requireKept(this.deps.db, workspaceId, position);
+    const deadline = Date.now() + waitSeconds * 1_000;
+    for (;;) {
+      const leftMs = deadline - Date.now();
+      // Listen before the query, because an event written in between would otherwise not wake the reader.
+      const awaited = leftMs > 0 ? this.news(workspaceId, leftMs, signal) : undefined;
+      try {
+        const page = await readAfter(this.deps.db, workspaceId, position, limit);
+        // A page may be full of numbers without an event; later events may exist already, so read on.
+        const isOnlyHoles = page.events.length === 0 && page.position > position;
+        position = page.position;
+        if (isOnlyHoles && !signal?.aborted) continue;
+        if (page.events.length > 0 || !awaited || signal?.aborted) {
+          return { events: page.events, next: cursorOf(position) };
+        }
+        await awaited.come;
+      } finally {
+        awaited?.end();
+      }
+      if (!signal?.aborted) await delay(Math.min(GATHER_MS, Math.max(0, deadline - Date.now())));
+    }
+  };
+
+  readonly stop: EventFeed['stop'] = () => {
+    clearTimeout(this.poll);
+    this.poll = undefined;
+    for (const ofWorkspace of this.waiting.values()) for (const wake of ofWorkspace) wake();
+  };
 
   /** Notices what other processes wrote, by one query over the heads for all waiting readers. */
-  async function lookAround(): Promise<void> {
-    const workspaces = [...waiting.keys()];
+  private async lookAround(): Promise<void> {
+    const workspaces = [...this.waiting.keys()];
     try {
-      const rows = await db
+      const rows = await this.deps.db
         .selectFrom('event_heads')
         .select(['workspace_id', 'next_seq'])
         .where('workspace_id', '=', sql<string>`any(${workspaces}::text[])`)
         .execute();
-      const before = seen;
-      seen = new Map(rows.map((row) => [row.workspace_id, row.next_seq]));
-      for (const [workspaceId, next] of seen) if (before.get(workspaceId) !== next) notify(workspaceId);
+      const before = this.seen;
+      this.seen = new Map(rows.map((row) => [row.workspace_id, row.next_seq]));
+      for (const [workspaceId, next] of this.seen)
+        if (before.get(workspaceId) !== next) this.notify(workspaceId);
     } catch {
       // The reader's own query will meet the same error and report it.
     }
-    poll = undefined;
-    schedulePoll();
+    this.poll = undefined;
+    this.schedulePoll();
   }
 
-  function schedulePoll(): void {
-    if (waiting.size === 0 || poll) return;
-    poll = setTimeout(() => void lookAround(), LIMITS.feedPollMs);
-    poll.unref();
+  private schedulePoll(): void {
+    if (this.waiting.size === 0 || this.poll) return;
+    this.poll = setTimeout(() => void this.lookAround(), LIMITS.feedPollMs);
+    this.poll.unref();
   }
 
   /** Resolves when there may be new events, at the latest after `ms`. */
-  function news(
+  private news(
     workspaceId: string,
     ms: number,
     signal: AbortSignal | undefined,
   ): { come: Promise<void>; end(): void } {
-    const ofWorkspace = waiting.get(workspaceId) ?? new Set();
-    waiting.set(workspaceId, ofWorkspace);
+    const ofWorkspace = this.waiting.get(workspaceId) ?? new Set();
+    this.waiting.set(workspaceId, ofWorkspace);
     let end = () => {};
     const come = new Promise<void>((done) => {
       const timer = setTimeout(done, ms);
@@ -81,45 +123,12 @@ export function createEventFeed({ db }: { db: Kysely<MessagingTables> }): EventF
         clearTimeout(timer);
         signal?.removeEventListener('abort', wake);
         ofWorkspace.delete(wake);
-        if (ofWorkspace.size === 0) waiting.delete(workspaceId);
+        if (ofWorkspace.size === 0) this.waiting.delete(workspaceId);
       };
     });
-    schedulePoll();
+    this.schedulePoll();
     return { come, end };
   }
-
-  return {
-    notify,
-    async read(workspaceId, { after, limit, waitSeconds, signal }) {
-      let position = positionOf(after);
-      if (position > 0) await requireKept(db, workspaceId, position);
-      const deadline = Date.now() + waitSeconds * 1_000;
-      for (;;) {
-        const leftMs = deadline - Date.now();
-        // Listen before the query, because an event written in between would otherwise not wake the reader.
-        const awaited = leftMs > 0 ? news(workspaceId, leftMs, signal) : undefined;
-        try {
-          const page = await readAfter(db, workspaceId, position, limit);
-          // A page may be full of numbers without an event; later events may exist already, so read on.
-          const isOnlyHoles = page.events.length === 0 && page.position > position;
-          position = page.position;
-          if (isOnlyHoles && !signal?.aborted) continue;
-          if (page.events.length > 0 || !awaited || signal?.aborted) {
-            return { events: page.events, next: cursorOf(position) };
-          }
-          await awaited.come;
-        } finally {
-          awaited?.end();
-        }
-        if (!signal?.aborted) await delay(Math.min(GATHER_MS, Math.max(0, deadline - Date.now())));
-      }
-    },
-    stop() {
-      clearTimeout(poll);
-      poll = undefined;
-      for (const ofWorkspace of waiting.values()) for (const wake of ofWorkspace) wake();
-    },
-  };
 }
 
 /** The cursor is the number of the last event read, encoded so that callers do not calculate with it. */

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { type AccountState, accountIdOf } from '../../domain/account';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
-import type { MessageStory, SuppressionEvidence } from '../../domain/message-story';
+import type { MessageStory, SuppressionEvidence } from '../../domain/message-history';
 import type { Routed } from '../../domain/route';
 import type { MessagingTables } from '../model/tables';
 import { type SuppressedMessage, suppressionsAt } from '../suppression/suppression-evidence';

@@ -52,13 +52,43 @@ export type ReplyText = (workspaceId: string, kind: KeywordAction, language: Lan
 const defaultText: ReplyText = async (_workspaceId, kind, language) => PACKS[language].texts[kind];
 
 export function createInboundMessages(deps: Deps): InboundMessages {
-  const { db, acceptOwn, onEvents, log, replyText = defaultText } = deps;
-  let timer: NodeJS.Timeout | undefined;
-  let sweeping: Promise<void> | undefined;
+  return new StoredInbound(deps);
+}
 
-  async function take(provider: string, sms: InboundSms): Promise<void> {
+class StoredInbound implements InboundMessages {
+  private readonly replyText: ReplyText;
+  private timer: NodeJS.Timeout | undefined;
+  private sweeping: Promise<void> | undefined;
+
+  constructor(private readonly deps: Deps) {
+    this.replyText = deps.replyText ?? defaultText;
+  }
+
+  readonly sinkOf: InboundMessages['sinkOf'] = (provider) => async (messages) => {
+    // In order, because START after STOP means something else than before it.
+    for (const sms of messages) await this.take(provider, sms);
+  };
+
+  readonly start: InboundMessages['start'] = () => {
+    this.timer = setInterval(() => {
+      this.sweeping ??= this.replyToAll().finally(() => {
+        this.sweeping = undefined;
+      });
+    }, LIMITS.replySweepMs);
+    this.timer.unref();
+    this.sweeping = this.replyToAll().finally(() => {
+      this.sweeping = undefined;
+    });
+  };
+
+  readonly stop: InboundMessages['stop'] = async () => {
+    clearInterval(this.timer);
+    await this.sweeping;
+  };
+
+  private async take(provider: string, sms: InboundSms): Promise<void> {
     const reading = readingOf(sms);
-    const taken = await db.transaction().execute(async (tx) => {
+    const taken = await this.deps.db.transaction().execute(async (tx) => {
       const id = await insertInbound(tx, provider, sms, reading.action);
       if (id === undefined) return undefined;
       const subscriber = phoneOf(sms.from);
@@ -80,61 +110,39 @@ export function createInboundMessages(deps: Deps): InboundMessages {
       return { id, told, isKnown: correspondents.length > 0, isOwed };
     });
     if (!taken) return;
-    for (const workspaceId of taken.told) onEvents(workspaceId);
+    for (const workspaceId of taken.told) this.deps.onEvents(workspaceId);
     const { id } = taken;
     if (!taken.isKnown) {
-      log.warn(
+      this.deps.log.warn(
         { inbound: id, action: reading.action },
         'An inbound SMS is for a sender that no workspace has used',
       );
     } else if (reading.action !== 'none') {
-      log.info({ inbound: id, action: reading.action }, 'A subscriber sent a keyword');
+      this.deps.log.info({ inbound: id, action: reading.action }, 'A subscriber sent a keyword');
     }
-    if (taken.isOwed) await replyToAll(id);
+    if (taken.isOwed) await this.replyToAll(id);
   }
 
   /** The suppression is done already; a reply that cannot be sent now is sent later. */
-  async function replyToAll(id?: string): Promise<void> {
+  private async replyToAll(id?: string): Promise<void> {
     try {
-      for (const owed of await readOwed(db, id)) await reply(owed);
+      for (const owed of await readOwed(this.deps.db, id)) await this.reply(owed);
     } catch (error) {
-      log.warn({ err: error }, 'A reply to a keyword could not be sent; trying again');
+      this.deps.log.warn({ err: error }, 'A reply to a keyword could not be sent; trying again');
     }
   }
 
-  async function reply(owed: OwedReply): Promise<void> {
+  private async reply(owed: OwedReply): Promise<void> {
     const language = LANGUAGES.find((one) => one === owed.language) ?? 'en';
-    const text = await replyText(owed.workspaceId, owed.kind, language);
+    const text = await this.replyText(owed.workspaceId, owed.kind, language);
     try {
-      await acceptOwn(owed.workspaceId, draftOf(owed, text));
+      await this.deps.acceptOwn(owed.workspaceId, draftOf(owed, text));
     } catch (error) {
       // A process with another reply text had the message accepted, and died before it recorded that.
       if (!isDomainError(error) || error.code !== 'uid_conflict') throw error;
     }
-    await markReplied(db, owed.id);
+    await markReplied(this.deps.db, owed.id);
   }
-
-  return {
-    sinkOf: (provider) => async (messages) => {
-      // In order, because START after STOP means something else than before it.
-      for (const sms of messages) await take(provider, sms);
-    },
-    start() {
-      timer = setInterval(() => {
-        sweeping ??= replyToAll().finally(() => {
-          sweeping = undefined;
-        });
-      }, LIMITS.replySweepMs);
-      timer.unref();
-      sweeping = replyToAll().finally(() => {
-        sweeping = undefined;
-      });
-    },
-    async stop() {
-      clearInterval(timer);
-      await sweeping;
-    },
-  };
 }
 
 /** Returns whether the suppression has changed, because only a change is confirmed. */

@@ -36,76 +36,80 @@ interface Waiting<Item, Answer> {
 }
 
 export function createGroupCommit<Item, Answer>(options: Options<Item, Answer>): GroupCommit<Item, Answer> {
-  const waiting = new Map<string, Waiting<Item, Answer>[]>();
-  const load = { count: 0, bytes: 0 };
-  let becameIdle: (() => void)[] = [];
+  return new GroupCommitter(options);
+}
+
+class GroupCommitter<Item, Answer> implements GroupCommit<Item, Answer> {
+  private readonly waiting = new Map<string, Waiting<Item, Answer>[]>();
+  readonly load = { count: 0, bytes: 0 };
+  private becameIdle: (() => void)[] = [];
+
+  constructor(private readonly options: Options<Item, Answer>) {}
+
+  readonly add: GroupCommit<Item, Answer>['add'] = (key, items) => {
+    if (items.length === 0) return Promise.resolve([]);
+    return new Promise((done) => {
+      const outcomes: Outcome<Answer>[] = new Array(items.length);
+      let open = items.length;
+      const running = this.waiting.get(key);
+      const queue = running ?? [];
+      items.forEach((item, i) => {
+        const size = this.options.sizeOf(item);
+        this.load.count += 1;
+        this.load.bytes += size;
+        const settle = (outcome: Outcome<Answer>) => {
+          outcomes[i] = outcome;
+          open -= 1;
+          if (open === 0) done(outcomes);
+        };
+        queue.push({ item, size, settle });
+      });
+      if (running) return;
+      this.waiting.set(key, queue);
+      void this.work(key, queue);
+    });
+  };
+
+  readonly idle: GroupCommit<Item, Answer>['idle'] = () =>
+    this.waiting.size === 0 ? Promise.resolve() : new Promise((done) => this.becameIdle.push(() => done()));
 
   /** Runs while its key has items; the map's entry shows that it runs. */
-  async function work(key: string, queue: Waiting<Item, Answer>[]): Promise<void> {
+  private async work(key: string, queue: Waiting<Item, Answer>[]): Promise<void> {
     // Wait one turn of the event loop, so that requests read from their sockets in it join the group.
     await new Promise((turn) => setImmediate(turn));
     let crowd = 0;
     while (queue.length > 0) {
       // Callers that were just answered send their next items. Waiting for them halves the number of commits.
-      if (crowd >= CROWD && queue.length < 2 * crowd) await delay(options.lingerMs);
-      const group = nextGroup(queue, options);
+      if (crowd >= CROWD && queue.length < 2 * crowd) await delay(this.options.lingerMs);
+      const group = nextGroup(queue, this.options);
       crowd = group.length;
-      const outcomes = await commitGroup(key, group);
+      const outcomes = await this.commitGroup(key, group);
       group.forEach((one, i) => {
-        load.count -= 1;
-        load.bytes -= one.size;
+        this.load.count -= 1;
+        this.load.bytes -= one.size;
         one.settle(outcomes[i] as Outcome<Answer>);
       });
     }
-    waiting.delete(key);
-    if (waiting.size > 0) return;
-    for (const tell of becameIdle) tell();
-    becameIdle = [];
+    this.waiting.delete(key);
+    if (this.waiting.size > 0) return;
+    for (const tell of this.becameIdle) tell();
+    this.becameIdle = [];
   }
 
   /** A group that fails because of one item is halved until that item fails alone. */
-  async function commitGroup(key: string, group: Waiting<Item, Answer>[]): Promise<Outcome<Answer>[]> {
+  private async commitGroup(key: string, group: Waiting<Item, Answer>[]): Promise<Outcome<Answer>[]> {
     try {
-      return await options.commit(
+      return await this.options.commit(
         key,
         group.map((one) => one.item),
       );
     } catch (error) {
-      if (group.length === 1 || !options.isPoison(error)) return group.map(() => ({ ok: false, error }));
+      if (group.length === 1 || !this.options.isPoison(error)) return group.map(() => ({ ok: false, error }));
       const middle = group.length >> 1;
-      const first = await commitGroup(key, group.slice(0, middle));
-      return [...first, ...(await commitGroup(key, group.slice(middle)))];
+      const first = await this.commitGroup(key, group.slice(0, middle));
+      return [...first, ...(await this.commitGroup(key, group.slice(middle)))];
     }
   }
-
-  return {
-    load,
-    add(key, items) {
-      if (items.length === 0) return Promise.resolve([]);
-      return new Promise((done) => {
-        const outcomes: Outcome<Answer>[] = new Array(items.length);
-        let open = items.length;
-        const running = waiting.get(key);
-        const queue = running ?? [];
-        items.forEach((item, i) => {
-          const size = options.sizeOf(item);
-          load.count += 1;
-          load.bytes += size;
-          const settle = (outcome: Outcome<Answer>) => {
-            outcomes[i] = outcome;
-            open -= 1;
-            if (open === 0) done(outcomes);
-          };
-          queue.push({ item, size, settle });
-        });
-        if (running) return;
-        waiting.set(key, queue);
-        void work(key, queue);
-      });
-    },
-    idle: () =>
-      waiting.size === 0 ? Promise.resolve() : new Promise((done) => becameIdle.push(() => done())),
-  };
 }
 
 function nextGroup<Item, Answer>(

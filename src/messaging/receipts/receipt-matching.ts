@@ -64,32 +64,82 @@ const CANDIDATES_MAX = 20;
 /** States that the receipt of one part may cause while other parts have none. */
 const PARTLY_ENDED: readonly MessageState[] = ['undelivered', 'failed', 'expired', 'rejected'];
 
-export function createReceiptMatcher({
-  db,
-  provider,
-  observer,
-}: {
+interface ReceiptMatcherDeps {
   db: Kysely<MessagingTables>;
   provider: string;
   observer: DeliveryObserver | undefined;
-}): ReceiptMatcher {
+}
+
+export function createReceiptMatcher(deps: ReceiptMatcherDeps): ReceiptMatcher {
+  return new StoredReceiptMatcher(deps);
+}
+
+class StoredReceiptMatcher implements ReceiptMatcher {
+  constructor(private readonly deps: ReceiptMatcherDeps) {}
+
+  readonly find: ReceiptMatcher['find'] = async ({ asOnePart }) => {
+    const orphans = await this.readOrphans();
+    if (orphans.length === 0) return [];
+    const candidates = await this.readCandidates(
+      [...new Set(orphans.map((one) => one.to_address))],
+      asOnePart,
+    );
+    const found: Found[] = [];
+    const ambiguous = new Set<Orphan>();
+    for (const group of groupsOf(orphans)) {
+      // The latest of the group: a message that it cannot belong to fits none of them.
+      const latest = group.at(-1) as Orphan;
+      const meant = candidates.filter((one) => fits(one, latest));
+      const [only] = meant;
+      if (!only) continue;
+      const parts = asOnePart ? 1 : (only.segments ?? 1);
+      const ids = new Set([...only.known, ...group.map((one) => one.provider_id)]);
+      const isCrowded =
+        candidates.filter((one) => one.to_address === latest.to_address).length >= CANDIDATES_MAX;
+      if (isCrowded || meant.length > 1 || !only.is_open || ids.size > parts) {
+        if (meant.some((one) => one.is_open)) for (const orphan of group) ambiguous.add(orphan);
+        continue;
+      }
+      const by = latest.reference === null ? 'addresses' : 'reference';
+      for (const { id, provider_id: partId, receipt, is_due } of group) {
+        if (!is_due) continue;
+        const { type, code, data } = receipt;
+        const told = { type, code, data: { ...data, matchedBy: by } };
+        found.push({ orphanId: id, partId, messageId: only.id, parts, receipt: told });
+      }
+    }
+    const done = new Set(found.map(({ orphanId }) => orphanId));
+    const left = orphans.filter((one) => one.is_due && !done.has(one.id));
+    const news = left.filter((one) => ambiguous.has(one) && !one.ambiguous).length;
+    await lookAgain(this.deps.db, left, ambiguous);
+    if (news > 0) this.deps.observer?.lostIds(this.deps.provider, 'ambiguous', news);
+    return found;
+  };
+
+  readonly settled: ReceiptMatcher['settled'] = async (found) => {
+    await sql`
+        delete from orphan_receipts where id = any(${found.map((one) => one.orphanId)}::text[])
+      `.execute(this.deps.db);
+    this.deps.observer?.lostIds(this.deps.provider, 'matched', found.length);
+  };
+
   /** The due receipts, and all that compete with them. */
-  async function readOrphans(): Promise<Orphan[]> {
+  private async readOrphans(): Promise<Orphan[]> {
     const { rows } = await sql<Orphan>`
       with due as (
         select id, to_address from orphan_receipts
-        where provider = ${provider} and look_at <= now() order by look_at limit ${LOOK_MAX}
+        where provider = ${this.deps.provider} and look_at <= now() order by look_at limit ${LOOK_MAX}
       )
       select o.id, o.provider_id, o.to_address, o.from_address, o.reference, o.receipt, o.received_at, o.ambiguous,
         o.id in (select id from due) as is_due
       from orphan_receipts o
-      where o.provider = ${provider} and o.to_address in (select to_address from due)
+      where o.provider = ${this.deps.provider} and o.to_address in (select to_address from due)
       order by o.id
-    `.execute(db);
+    `.execute(this.deps.db);
     return rows;
   }
 
-  async function readCandidates(addresses: readonly string[], asOnePart: boolean): Promise<Candidate[]> {
+  private async readCandidates(addresses: readonly string[], asOnePart: boolean): Promise<Candidate[]> {
     const { rows } = await sql<Candidate>`
       select a.to_address, m.id, m.from_address, m.created_at, m.segments, m.known,
         m.provider_id is null and m.state in ('unknown', ${sql.join(PARTLY_ENDED)}) as is_open
@@ -98,13 +148,13 @@ export function createReceiptMatcher({
         select c.*, p.known from messages c
         cross join lateral (
           select coalesce(array_agg(part_id), '{}') as known from sms_parts
-          where message_id = c.id and provider = ${provider}
+          where message_id = c.id and provider = ${this.deps.provider}
         ) as p
         where c.channel = 'sms' and c.to_address = a.to_address and case
           when c.state = 'accepted' then exists (
-            select 1 from handover_batches b where b.provider = ${provider} and c.id = any(b.message_ids)
+            select 1 from handover_batches b where b.provider = ${this.deps.provider} and c.id = any(b.message_ids)
           )
-          when c.provider <> ${provider} or c.updated_at < now() - ${LIMITS.orphanReceiptHours} * interval '1 hour'
+          when c.provider <> ${this.deps.provider} or c.updated_at < now() - ${LIMITS.orphanReceiptHours} * interval '1 hour'
             then false
           when c.state in ('sent', 'unknown') then true
           when c.state in (${sql.join(PARTLY_ENDED)}) then not ${asOnePart}::boolean
@@ -113,53 +163,9 @@ export function createReceiptMatcher({
         end
         order by c.id desc limit ${CANDIDATES_MAX}
       ) as m
-    `.execute(db);
+    `.execute(this.deps.db);
     return rows;
   }
-
-  return {
-    async find({ asOnePart }) {
-      const orphans = await readOrphans();
-      if (orphans.length === 0) return [];
-      const candidates = await readCandidates([...new Set(orphans.map((one) => one.to_address))], asOnePart);
-      const found: Found[] = [];
-      const ambiguous = new Set<Orphan>();
-      for (const group of groupsOf(orphans)) {
-        // The latest of the group: a message that it cannot belong to fits none of them.
-        const latest = group.at(-1) as Orphan;
-        const meant = candidates.filter((one) => fits(one, latest));
-        const [only] = meant;
-        if (!only) continue;
-        const parts = asOnePart ? 1 : (only.segments ?? 1);
-        const ids = new Set([...only.known, ...group.map((one) => one.provider_id)]);
-        const isCrowded =
-          candidates.filter((one) => one.to_address === latest.to_address).length >= CANDIDATES_MAX;
-        if (isCrowded || meant.length > 1 || !only.is_open || ids.size > parts) {
-          if (meant.some((one) => one.is_open)) for (const orphan of group) ambiguous.add(orphan);
-          continue;
-        }
-        const by = latest.reference === null ? 'addresses' : 'reference';
-        for (const { id, provider_id: partId, receipt, is_due } of group) {
-          if (!is_due) continue;
-          const { type, code, data } = receipt;
-          const told = { type, code, data: { ...data, matchedBy: by } };
-          found.push({ orphanId: id, partId, messageId: only.id, parts, receipt: told });
-        }
-      }
-      const done = new Set(found.map(({ orphanId }) => orphanId));
-      const left = orphans.filter((one) => one.is_due && !done.has(one.id));
-      const news = left.filter((one) => ambiguous.has(one) && !one.ambiguous).length;
-      await lookAgain(db, left, ambiguous);
-      if (news > 0) observer?.lostIds(provider, 'ambiguous', news);
-      return found;
-    },
-    async settled(found) {
-      await sql`
-        delete from orphan_receipts where id = any(${found.map((one) => one.orphanId)}::text[])
-      `.execute(db);
-      observer?.lostIds(provider, 'matched', found.length);
-    },
-  };
 }
 
 /** Postpones the next look more each time, because a message that is not clear after an hour rarely becomes so. */

@@ -54,7 +54,7 @@ const ROUNDS_MAX = LIMITS.messageEvents + 20;
 const SWEEP_INTERVAL_MS = 15_000;
 const SWEEP_MAX = 1_000;
 
-export function createReceipts(deps: {
+interface ReceiptsDeps {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
   observer?: DeliveryObserver | undefined;
@@ -66,47 +66,89 @@ export function createReceipts(deps: {
   isUnderWay(messageId: string): boolean;
   /** These calls are over, however they ended. */
   onCallsEnded(workspaceId: string, messageIds: readonly string[]): Promise<void>;
-}): Receipts {
-  const { db, log, isUnderWay, onEvents, onCallsEnded, observer, foreground } = deps;
-  const targets = createReceiptTargets(db);
-  let calls: Call[] = [];
-  let waiting = 0;
-  let working: Promise<void> | undefined;
-  let storedAtMs = 0;
-  let timer: NodeJS.Timeout | undefined;
+}
 
-  async function work(): Promise<void> {
-    while (calls.length > 0) {
-      const waitMs = waiting < GROUP_MAX ? storedAtMs + LIMITS.receiptLingerMs - Date.now() : 0;
+export function createReceipts(deps: ReceiptsDeps): Receipts {
+  return new ReceiptIntake(deps);
+}
+
+class ReceiptIntake implements Receipts {
+  private readonly targets: ReturnType<typeof createReceiptTargets>;
+  private calls: Call[] = [];
+  private waiting = 0;
+  private working: Promise<void> | undefined;
+  private storedAtMs = 0;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly deps: ReceiptsDeps) {
+    this.targets = createReceiptTargets(deps.db);
+  }
+
+  readonly sinkOf: Receipts['sinkOf'] = (provider) => (receipts) => {
+    if (receipts.length === 0) return Promise.resolve();
+    if (this.waiting + receipts.length > LIMITS.receiptQueue) {
+      const error = new DomainError('overloaded', 'Too many receipts wait', { retryAfterSeconds: 1 });
+      return Promise.reject(error);
+    }
+    this.waiting += receipts.length;
+    this.deps.observer?.receipts(provider, receipts.length);
+    return new Promise((done, fail) => {
+      this.calls.push({ receipts: receipts.map((one) => ({ provider, receipt: clean(one) })), done, fail });
+      this.working ??= this.work();
+    });
+  };
+
+  readonly handedOver: Receipts['handedOver'] = (provider, verdicts) => {
+    this.targets.handedOver(provider, verdicts);
+    return this.takeUpFor(
+      provider,
+      verdicts.map(({ message, providerId }) => ({ id: message.id, providerId })),
+    );
+  };
+
+  readonly start: Receipts['start'] = () => {
+    void this.sweep();
+    this.timer = setInterval(() => void this.sweep(), SWEEP_INTERVAL_MS);
+    this.timer.unref();
+  };
+
+  readonly stop: Receipts['stop'] = async () => {
+    clearInterval(this.timer);
+    await this.working;
+  };
+
+  private async work(): Promise<void> {
+    while (this.calls.length > 0) {
+      const waitMs = this.waiting < GROUP_MAX ? this.storedAtMs + LIMITS.receiptLingerMs - Date.now() : 0;
       if (waitMs > 0) await delay(waitMs);
-      await foreground?.pass();
-      const group = takeGroup();
+      await this.deps.foreground?.pass();
+      const group = this.takeGroup();
       try {
         const receipts = group.flatMap((call) => call.receipts);
-        await untilRecorded(receipts);
-        await store(receipts);
+        await this.untilRecorded(receipts);
+        await this.store(receipts);
         for (const call of group) call.done();
       } catch (error) {
         for (const call of group) call.fail(error);
       }
-      storedAtMs = Date.now();
+      this.storedAtMs = Date.now();
     }
     // In the same turn as the last look at `calls`: one that is pushed from now on begins anew.
-    working = undefined;
+    this.working = undefined;
   }
 
-  function takeGroup(): Call[] {
+  private takeGroup(): Call[] {
     let size = 0;
     let end = 0;
     // Never beyond the limit, because a workspace's part of the group is one row of its event log.
-    for (const { receipts } of calls) {
+    for (const { receipts } of this.calls) {
       if (end > 0 && size + receipts.length > GROUP_MAX) break;
       size += receipts.length;
       end += 1;
     }
-    const group = calls.slice(0, end);
-    calls = calls.slice(end);
-    waiting -= size;
+    const group = this.calls.slice(0, end);
+    this.calls = this.calls.slice(end);
+    this.waiting -= size;
     return group;
   }
 
@@ -114,60 +156,60 @@ export function createReceipts(deps: {
    * A carrier may report faster than results are recorded. Its receipts wait here, unless the recording takes
    * unusually long.
    */
-  async function untilRecorded(receipts: readonly FromProvider[]): Promise<void> {
-    let early = receipts.flatMap(({ receipt }) => receipt.id ?? []).filter(isUnderWay);
+  private async untilRecorded(receipts: readonly FromProvider[]): Promise<void> {
+    let early = receipts.flatMap(({ receipt }) => receipt.id ?? []).filter(this.deps.isUnderWay);
     for (const deadline = Date.now() + LIMITS.receiptWaitMs; early.length > 0 && Date.now() < deadline; ) {
       await delay(LIMITS.receiptLookMs);
-      early = early.filter(isUnderWay);
+      early = early.filter(this.deps.isUnderWay);
     }
   }
 
-  async function store(receipts: FromProvider[]): Promise<void> {
-    const early = await apply(receipts);
+  private async store(receipts: FromProvider[]): Promise<void> {
+    const early = await this.apply(receipts);
     if (early.length === 0) return;
-    await keepOrphans(db, early);
-    const found = await findTargets(db, early);
+    await keepOrphans(this.deps.db, early);
+    const found = await findTargets(this.deps.db, early);
     for (const provider of new Set(early.map((one) => one.provider))) {
       const ripe = early.flatMap((one) => {
         const target = one.provider === provider ? targetOf(one, found) : undefined;
         return target && isHandedOver(target) ? [{ id: target.id, providerId: one.receipt.providerId }] : [];
       });
-      if (ripe.length > 0) await takeUpFor(provider, ripe);
+      if (ripe.length > 0) await this.takeUpFor(provider, ripe);
     }
   }
 
   /** Returns the receipts whose hand-over is not recorded yet. */
-  async function apply(receipts: readonly FromProvider[]): Promise<FromProvider[]> {
+  private async apply(receipts: readonly FromProvider[]): Promise<FromProvider[]> {
     const early: FromProvider[] = [];
     let rest = receipts;
     for (let round = 0; rest.length > 0; round++) {
       if (round === ROUNDS_MAX)
         throw new Error('Receipts could not be recorded: their messages keep changing');
-      const found = await targets.find(rest);
-      await suppressByReceipts(db, rest, found);
-      const { receipts: told, numbers } = await markOptOuts(deps, rest, found);
+      const found = await this.targets.find(rest);
+      await suppressByReceipts(this.deps.db, rest, found);
+      const { receipts: told, numbers } = await markOptOuts(this.deps, rest, found);
       const sorted = sortReceipts(told, found);
       early.push(...sorted.early);
       const missed: FromProvider[] = [];
       for (const [workspaceId, group] of byWorkspace(sorted.changes)) {
-        const written = await write(workspaceId, group, numbers);
-        const moved = observer
+        const written = await this.write(workspaceId, group, numbers);
+        const moved = this.deps.observer
           ? group.filter((change) => written.has(change.target.id) && hasMoved(change))
           : [];
         tellMoves(
-          observer,
+          this.deps.observer,
           moved.map(({ event }) => event),
           ({ channel }) => channel,
         );
         for (const change of group) {
-          if (written.has(change.target.id)) targets.written(change);
+          if (written.has(change.target.id)) this.targets.written(change);
           else {
-            targets.forget(change.target.id);
+            this.targets.forget(change.target.id);
             missed.push(change.from);
           }
         }
-        if (written.size > 0) onEvents(workspaceId);
-        await endCalls(workspaceId, group);
+        if (written.size > 0) this.deps.onEvents(workspaceId);
+        await this.endCalls(workspaceId, group);
       }
       rest = [...missed, ...sorted.later];
     }
@@ -175,13 +217,13 @@ export function createReceipts(deps: {
   }
 
   /** Suppresses callees who opted out first, so that they are not called again once this is known. */
-  async function write(
+  private async write(
     workspaceId: string,
     changes: readonly Change[],
     numbers: ReadonlyMap<string, string>,
   ): Promise<Set<string>> {
-    if (blocksFor(changes, numbers).length === 0) return writeChanges(db, workspaceId, changes);
-    return db.transaction().execute(async (transaction) => {
+    if (blocksFor(changes, numbers).length === 0) return writeChanges(this.deps.db, workspaceId, changes);
+    return this.deps.db.transaction().execute(async (transaction) => {
       const written = await writeChanges(transaction, workspaceId, changes);
       const those = changes.filter(({ target }) => written.has(target.id));
       await upsertSuppressions(transaction, workspaceId, blocksFor(those, numbers), 'voice');
@@ -190,80 +232,50 @@ export function createReceipts(deps: {
   }
 
   /** The receipt counts even if this fails; a call that is not ended here ends after its longest time. */
-  async function endCalls(workspaceId: string, changes: readonly Change[]): Promise<void> {
+  private async endCalls(workspaceId: string, changes: readonly Change[]): Promise<void> {
     const ended = changes.filter(({ target, event }) => target.channel === 'voice' && isEnd(event.state));
     if (ended.length === 0) return;
-    await onCallsEnded(
-      workspaceId,
-      ended.map(({ target }) => target.id),
-    ).catch((error: unknown) =>
-      log.warn(
-        { err: error },
-        'Ended calls could not be taken off their senders; they count as live for up to 15 minutes',
-      ),
-    );
+    await this.deps
+      .onCallsEnded(
+        workspaceId,
+        ended.map(({ target }) => target.id),
+      )
+      .catch((error: unknown) =>
+        this.deps.log.warn(
+          { err: error },
+          'Ended calls could not be taken off their senders; they count as live for up to 15 minutes',
+        ),
+      );
   }
 
-  async function takeUpFor(
+  private async takeUpFor(
     provider: string,
     messages: readonly { id: string; providerId: string | undefined }[],
   ): Promise<void> {
-    await takeUp(await orphansOf(db, provider, messages));
+    await this.takeUp(await orphansOf(this.deps.db, provider, messages));
   }
 
   /**
    * Records the receipts before deleting them. If the process is killed in between, they are recorded again,
    * which changes nothing.
    */
-  async function takeUp(orphans: readonly (FromProvider & { id: string })[]): Promise<void> {
+  private async takeUp(orphans: readonly (FromProvider & { id: string })[]): Promise<void> {
     if (orphans.length === 0) return;
-    const early = new Set(await apply(orphans));
+    const early = new Set(await this.apply(orphans));
     await dropOrphans(
-      db,
+      this.deps.db,
       orphans.filter((orphan) => !early.has(orphan)).map((orphan) => orphan.id),
     );
   }
 
-  async function sweep(): Promise<void> {
+  private async sweep(): Promise<void> {
     try {
-      await takeUp(await ripeOrphans(db, SWEEP_MAX));
-      await dropOldOrphans(db, LIMITS.orphanReceiptHours);
+      await this.takeUp(await ripeOrphans(this.deps.db, SWEEP_MAX));
+      await dropOldOrphans(this.deps.db, LIMITS.orphanReceiptHours);
     } catch (error) {
-      log.warn({ err: error }, 'Early receipts could not be read; trying again at the next sweep');
+      this.deps.log.warn({ err: error }, 'Early receipts could not be read; trying again at the next sweep');
     }
   }
-
-  return {
-    sinkOf: (provider) => (receipts) => {
-      if (receipts.length === 0) return Promise.resolve();
-      if (waiting + receipts.length > LIMITS.receiptQueue) {
-        const error = new DomainError('overloaded', 'Too many receipts wait', { retryAfterSeconds: 1 });
-        return Promise.reject(error);
-      }
-      waiting += receipts.length;
-      observer?.receipts(provider, receipts.length);
-      return new Promise((done, fail) => {
-        calls.push({ receipts: receipts.map((one) => ({ provider, receipt: clean(one) })), done, fail });
-        working ??= work();
-      });
-    },
-    handedOver(provider, verdicts) {
-      targets.handedOver(provider, verdicts);
-      return takeUpFor(
-        provider,
-        verdicts.map(({ message, providerId }) => ({ id: message.id, providerId })),
-      );
-    },
-    start() {
-      void sweep();
-      timer = setInterval(() => void sweep(), SWEEP_INTERVAL_MS);
-      timer.unref();
-    },
-    async stop() {
-      clearInterval(timer);
-      await working;
-    },
-  };
 }
 
 const hasMoved = ({ target, event }: Change) => target.state !== event.state;

@@ -4,7 +4,7 @@ import type { ReceiptType } from '../../domain/message';
 import type { Receipt } from '../../providers/provider';
 import type { DeliveryObserver } from '../model/observer';
 import type { MessagingTables } from '../model/tables';
-import { createReceiptMatcher } from './receipt-matching';
+import { createReceiptMatcher, type ReceiptMatcher } from './receipt-matching';
 
 /**
  * Messages sent in several parts, for providers whose carrier reports each part separately. A message is
@@ -44,19 +44,46 @@ interface SaidOfPart {
 
 const EARLY_MAX = 1_000;
 
-export function createSmsParts({
-  db,
-  provider,
-  observer,
-}: {
+interface SmsPartsDeps {
   db: Kysely<MessagingTables>;
   provider: string;
   observer?: DeliveryObserver | undefined;
-}): SmsParts {
-  const lostIds = createReceiptMatcher({ db, provider, observer });
+}
 
-  async function resolve(receipts: readonly OfPart[]): Promise<Receipt[]> {
-    const found = await locate(receipts);
+export function createSmsParts(deps: SmsPartsDeps): SmsParts {
+  return new StoredParts(deps);
+}
+
+class StoredParts implements SmsParts {
+  private readonly lostIds: ReceiptMatcher;
+
+  constructor(private readonly deps: SmsPartsDeps) {
+    this.lostIds = createReceiptMatcher({ db: deps.db, provider: deps.provider, observer: deps.observer });
+  }
+
+  readonly record: SmsParts['record'] = async (messages) => {
+    const rows = messages.flatMap(({ id, parts, partIds }) =>
+      partIds.map((partId) => ({ id, parts, partId })),
+    );
+    if (rows.length === 0) return;
+    await sql`
+        insert into sms_parts (provider, part_id, message_id, parts)
+        select distinct on (r.part_id) ${this.deps.provider}, r.part_id, r.message_id, r.parts
+        from unnest(
+          ${rows.map((one) => one.partId)}::text[],
+          ${rows.map((one) => one.id)}::text[],
+          ${rows.map((one) => one.parts)}::int[]
+        ) as r(part_id, message_id, parts)
+        on conflict (provider, part_id) do update set
+          message_id = excluded.message_id, parts = excluded.parts, created_at = now(),
+          type = case when sms_parts.message_id = excluded.message_id then sms_parts.type end,
+          code = case when sms_parts.message_id = excluded.message_id then sms_parts.code end,
+          data = case when sms_parts.message_id = excluded.message_id then sms_parts.data end
+      `.execute(this.deps.db);
+  };
+
+  readonly resolve = async (receipts: readonly OfPart[]): Promise<Receipt[]> => {
+    const found = await this.locate(receipts);
     const said: SaidOfPart[] = [];
     const others: Receipt[] = [];
     for (const [i, { candidates, known, receipt, about }] of receipts.entries()) {
@@ -68,12 +95,57 @@ export function createSmsParts({
       } else others.push({ providerId: partId, ...receipt, about });
     }
     if (said.length === 0) return others;
-    await write(said);
-    return [...others, ...(await wholes([...new Set(said.map((one) => one.messageId))]))];
-  }
+    await this.write(said);
+    return [...others, ...(await this.wholes([...new Set(said.map((one) => one.messageId))]))];
+  };
+
+  readonly settleLost: SmsParts['settleLost'] = async (tell, options) => {
+    const found = await this.lostIds.find(options);
+    if (found.length === 0) return;
+    // Stored as parts, even for a single part, so that a repetition is recognised.
+    const told = await this.resolve(
+      found.map(({ partId, messageId, parts, receipt }) => ({
+        candidates: [partId],
+        known: { messageId, parts },
+        receipt,
+      })),
+    );
+    if (told.length > 0) await tell(told);
+    await this.lostIds.settled(found);
+  };
+
+  readonly takeEarly: SmsParts['takeEarly'] = async (tell) => {
+    // Receipts that came to a process that did not know the part yet are among the early ones of all
+    // providers.
+    const { rows } = await sql<{ id: string; part_id: string; receipt: Said }>`
+        select o.id, p.part_id, o.receipt from orphan_receipts o
+        join sms_parts p on p.provider = o.provider and p.part_id = o.provider_id
+        where o.provider = ${this.deps.provider}
+        order by o.id limit ${EARLY_MAX}
+      `.execute(this.deps.db);
+    if (rows.length > 0) {
+      const receipts = rows.map(({ part_id, receipt: { type, code, data } }) => ({
+        candidates: [part_id],
+        known: undefined,
+        receipt: { type, code, data },
+      }));
+      const told = await this.resolve(receipts);
+      if (told.length > 0) await tell(told);
+      await sql`delete from orphan_receipts where id = any(${rows.map((row) => row.id)}::text[])`.execute(
+        this.deps.db,
+      );
+    }
+    await sql`
+        delete from sms_parts where (provider, part_id) in (
+          select provider, part_id from sms_parts
+          where created_at < now() - ${LIMITS.smsPartHours} * interval '1 hour'
+          limit ${LIMITS.retentionRows}
+        )
+      `.execute(this.deps.db);
+  };
 
   /** Finds which of the candidates exists, among parts and among messages of one part. */
-  async function locate(receipts: readonly OfPart[]): Promise<Map<number, Place>> {
+  private async locate(receipts: readonly OfPart[]): Promise<Map<number, Place>> {
     const asked = receipts.flatMap(({ candidates, known }, i) =>
       known ? [] : candidates.map((partId, rank) => ({ i, rank, partId })),
     );
@@ -85,11 +157,11 @@ export function createSmsParts({
         ${asked.map((one) => one.rank)}::int[],
         ${asked.map((one) => one.partId)}::text[]
       ) as c(i, rank, part_id)
-      left join sms_parts p on p.provider = ${provider} and p.part_id = c.part_id
+      left join sms_parts p on p.provider = ${this.deps.provider} and p.part_id = c.part_id
       where p.part_id is not null
-        or exists (select 1 from messages m where m.provider = ${provider} and m.provider_id = c.part_id)
+        or exists (select 1 from messages m where m.provider = ${this.deps.provider} and m.provider_id = c.part_id)
       order by c.i, c.rank
-    `.execute(db);
+    `.execute(this.deps.db);
     return new Map(rows.map((row) => [row.i, row]));
   }
 
@@ -97,11 +169,11 @@ export function createSmsParts({
    * One statement may write a row once. Of several receipts of one part the last counts, as if they came one by
    * one.
    */
-  async function write(said: readonly SaidOfPart[]): Promise<void> {
+  private async write(said: readonly SaidOfPart[]): Promise<void> {
     const rows = [...new Map(said.map((one) => [one.partId, one])).values()];
     await sql`
       insert into sms_parts (provider, part_id, message_id, parts, type, code, data)
-      select ${provider}, r.part_id, r.message_id, r.parts, r.type, r.code, r.data::jsonb
+      select ${this.deps.provider}, r.part_id, r.message_id, r.parts, r.type, r.code, r.data::jsonb
       from unnest(
         ${rows.map((one) => one.partId)}::text[],
         ${rows.map((one) => one.messageId)}::text[],
@@ -113,16 +185,16 @@ export function createSmsParts({
       on conflict (provider, part_id) do update set
         message_id = excluded.message_id, parts = excluded.parts,
         type = excluded.type, code = excluded.code, data = excluded.data
-    `.execute(db);
+    `.execute(this.deps.db);
   }
 
   /** The messages whose parts have reported enough. */
-  async function wholes(messageIds: readonly string[]): Promise<Receipt[]> {
+  private async wholes(messageIds: readonly string[]): Promise<Receipt[]> {
     const { rows } = await sql<Said & { message_id: string; parts: number }>`
       select message_id, parts, type, code, data from sms_parts
-      where message_id = any(${messageIds}::text[]) and provider = ${provider} and type is not null
+      where message_id = any(${messageIds}::text[]) and provider = ${this.deps.provider} and type is not null
       order by message_id, part_id
-    `.execute(db);
+    `.execute(this.deps.db);
     const byMessage = new Map<string, typeof rows>();
     for (const row of rows) byMessage.set(row.message_id, [...(byMessage.get(row.message_id) ?? []), row]);
     return [...byMessage].flatMap(([id, parts]) => {
@@ -132,73 +204,6 @@ export function createSmsParts({
       return [{ id, type: worst.type, code: worst.code ?? undefined, data: worst.data ?? undefined }];
     });
   }
-
-  return {
-    async record(messages) {
-      const rows = messages.flatMap(({ id, parts, partIds }) =>
-        partIds.map((partId) => ({ id, parts, partId })),
-      );
-      if (rows.length === 0) return;
-      await sql`
-        insert into sms_parts (provider, part_id, message_id, parts)
-        select distinct on (r.part_id) ${provider}, r.part_id, r.message_id, r.parts
-        from unnest(
-          ${rows.map((one) => one.partId)}::text[],
-          ${rows.map((one) => one.id)}::text[],
-          ${rows.map((one) => one.parts)}::int[]
-        ) as r(part_id, message_id, parts)
-        on conflict (provider, part_id) do update set
-          message_id = excluded.message_id, parts = excluded.parts, created_at = now(),
-          type = case when sms_parts.message_id = excluded.message_id then sms_parts.type end,
-          code = case when sms_parts.message_id = excluded.message_id then sms_parts.code end,
-          data = case when sms_parts.message_id = excluded.message_id then sms_parts.data end
-      `.execute(db);
-    },
-    resolve,
-    async settleLost(tell, options) {
-      const found = await lostIds.find(options);
-      if (found.length === 0) return;
-      // Stored as parts, even for a single part, so that a repetition is recognised.
-      const told = await resolve(
-        found.map(({ partId, messageId, parts, receipt }) => ({
-          candidates: [partId],
-          known: { messageId, parts },
-          receipt,
-        })),
-      );
-      if (told.length > 0) await tell(told);
-      await lostIds.settled(found);
-    },
-    async takeEarly(tell) {
-      // Receipts that came to a process that did not know the part yet are among the early ones of all
-      // providers.
-      const { rows } = await sql<{ id: string; part_id: string; receipt: Said }>`
-        select o.id, p.part_id, o.receipt from orphan_receipts o
-        join sms_parts p on p.provider = o.provider and p.part_id = o.provider_id
-        where o.provider = ${provider}
-        order by o.id limit ${EARLY_MAX}
-      `.execute(db);
-      if (rows.length > 0) {
-        const receipts = rows.map(({ part_id, receipt: { type, code, data } }) => ({
-          candidates: [part_id],
-          known: undefined,
-          receipt: { type, code, data },
-        }));
-        const told = await resolve(receipts);
-        if (told.length > 0) await tell(told);
-        await sql`delete from orphan_receipts where id = any(${rows.map((row) => row.id)}::text[])`.execute(
-          db,
-        );
-      }
-      await sql`
-        delete from sms_parts where (provider, part_id) in (
-          select provider, part_id from sms_parts
-          where created_at < now() - ${LIMITS.smsPartHours} * interval '1 hour'
-          limit ${LIMITS.retentionRows}
-        )
-      `.execute(db);
-    },
-  };
 }
 
 interface Place {

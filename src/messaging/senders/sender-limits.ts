@@ -70,33 +70,107 @@ const SILENT_KEPT = 1_000;
 const QUEUE_MIN = 20;
 const QUEUE_MAX = 1_000;
 
-export function createSenderLimits(deps: {
+interface SenderLimitsDeps {
   db: Kysely<MessagingTables>;
   defaults: Defaults;
   log: Log;
   /** Senders of the channel may have gained or lost a limit, or may send sooner than expected. */
   onChanged(channel: Channel): void;
-}): SenderLimits {
-  const { db, defaults, log, onChanged } = deps;
-  let exceptions = new Map<string, SenderLimit>();
-  let stamp = '';
-  const silentUntilMs = new Map<string, number>();
-  let timer: NodeJS.Timeout | undefined;
+}
 
-  const channelIsLimited = (channel: Channel) => hasLimit(defaults[channel]);
-  const limitOf = (key: string, channel: Channel) => exceptions.get(key) ?? defaults[channel] ?? {};
+export function createSenderLimits(deps: SenderLimitsDeps): SenderLimits {
+  return new LimitedSenders(deps);
+}
 
-  function isSilent(key: string): boolean {
-    const until = silentUntilMs.get(key);
-    if (until === undefined) return false;
-    if (until > Date.now()) return true;
-    silentUntilMs.delete(key);
-    return false;
-  }
+class LimitedSenders implements SenderLimits {
+  private exceptions = new Map<string, SenderLimit>();
+  private stamp = '';
+  private readonly silentUntilMs = new Map<string, number>();
+  private timer: NodeJS.Timeout | undefined;
 
-  async function refresh(): Promise<void> {
-    const rows = await db.selectFrom('sender_limits').selectAll().execute();
-    exceptions = new Map(
+  constructor(private readonly deps: SenderLimitsDeps) {}
+
+  readonly keyOf: SenderLimits['keyOf'] = (message) => {
+    const { channel } = message;
+    if (this.exceptions.size === 0 && this.silentUntilMs.size === 0 && !this.channelIsLimited(channel))
+      return undefined;
+    const key = nameOf(keyOfMessage(message));
+    return hasLimit(this.limitOf(key, channel)) || this.isSilent(key) ? key : undefined;
+  };
+
+  readonly queueMax: SenderLimits['queueMax'] = (key) => {
+    const limit = this.limitOf(key, channelIn(key));
+    if (!hasLimit(limit) && !this.isSilent(key)) return undefined;
+    const { rate, concurrentCalls } = limit;
+    const perSecond = rate ?? concurrentCalls ?? QUEUE_MAX;
+    return Math.min(QUEUE_MAX, Math.max(QUEUE_MIN, Math.ceil(perSecond)));
+  };
+
+  readonly rateOf: SenderLimits['rateOf'] = (sender) =>
+    this.limitOf(nameOf(keyOfMessage(sender)), sender.channel).rate;
+
+  readonly take: SenderLimits['take'] = async (messages) => {
+    const [first] = messages;
+    if (!first) return { granted: 0, waitMs: 0 };
+    const key = keyOfMessage(first);
+    const name = nameOf(key);
+    const limit = this.limitOf(name, first.channel);
+    if (this.isSilent(name)) return { granted: 0, waitMs: (this.silentUntilMs.get(name) ?? 0) - Date.now() };
+    if (!hasLimit(limit)) return { granted: messages.length, waitMs: 0 };
+    const demand = demandOf(messages);
+    const grant = await takeTokens(this.deps.db, key, limit, demand);
+    return { granted: grant.granted, waitMs: waitMs(grant, limit, demand) };
+  };
+
+  readonly takeWhole: SenderLimits['takeWhole'] = async (messages) => {
+    for (const ofSender of bySender(messages)) {
+      const [first] = ofSender as [Sent];
+      const key = keyOfMessage(first);
+      const name = nameOf(key);
+      const limit = this.limitOf(name, first.channel);
+      if (this.isSilent(name)) return false;
+      if (!hasLimit(limit)) continue;
+      // As one message that costs as much as all of them. The calls were counted when they were granted.
+      const costs = [demandOf(ofSender).costs.at(-1) ?? 0];
+      const whole = { ...limit, concurrentCalls: undefined };
+      const { granted } = await takeTokens(this.deps.db, key, whole, { ids: [first.id], costs });
+      if (granted === 0) return false;
+    }
+    return true;
+  };
+
+  readonly giveBack: SenderLimits['giveBack'] = async (messages) => {
+    for (const ofSender of bySender(messages)) {
+      const [first] = ofSender as [Sent];
+      const key = keyOfMessage(first);
+      if (!hasLimit(this.limitOf(nameOf(key), first.channel))) continue;
+      await giveBackTokens(this.deps.db, key, {
+        ids: ofSender.map(({ id }) => id),
+        cost: demandOf(ofSender).costs.at(-1) ?? 0,
+      });
+    }
+  };
+
+  readonly throttled: SenderLimits['throttled'] = async (message, delayMs) => {
+    const key = keyOfMessage(message);
+    const name = nameOf(key);
+    if (this.silentUntilMs.size >= SILENT_KEPT)
+      for (const one of [...this.silentUntilMs.keys()]) this.isSilent(one);
+    this.silentUntilMs.set(name, Math.max(this.silentUntilMs.get(name) ?? 0, Date.now() + delayMs));
+    const limit = this.limitOf(name, message.channel);
+    if (hasLimit(limit)) await silenceSender(this.deps.db, key, limit, delayMs);
+  };
+
+  readonly callsEnded: SenderLimits['callsEnded'] = async (workspaceId, ids) => {
+    const counted = [this.deps.defaults.voice, ...this.exceptions.values()];
+    if (ids.length === 0 || !counted.some((limit) => limit?.concurrentCalls !== undefined)) return;
+    await endCalls(this.deps.db, workspaceId, ids);
+    this.deps.onChanged('voice');
+  };
+
+  readonly refresh = async (): Promise<void> => {
+    const rows = await this.deps.db.selectFrom('sender_limits').selectAll().execute();
+    this.exceptions = new Map(
       rows.map((row) => [
         nameOf({ workspaceId: row.workspace_id, channel: row.channel, sender: row.sender }),
         {
@@ -106,97 +180,43 @@ export function createSenderLimits(deps: {
         },
       ]),
     );
-    for (const channel of CHANNELS) onChanged(channel);
+    for (const channel of CHANNELS) this.deps.onChanged(channel);
+  };
+
+  readonly start: SenderLimits['start'] = async () => {
+    await this.refresh();
+    this.timer = setInterval(() => {
+      this.poll().catch((error: unknown) =>
+        this.deps.log.warn({ err: error }, 'Limits of senders could not be read'),
+      );
+    }, EXCEPTIONS_POLL_MS);
+    this.timer.unref();
+  };
+
+  readonly stop: SenderLimits['stop'] = () => clearInterval(this.timer);
+
+  private readonly channelIsLimited = (channel: Channel) => hasLimit(this.deps.defaults[channel]);
+
+  private readonly limitOf = (key: string, channel: Channel) =>
+    this.exceptions.get(key) ?? this.deps.defaults[channel] ?? {};
+
+  private isSilent(key: string): boolean {
+    const until = this.silentUntilMs.get(key);
+    if (until === undefined) return false;
+    if (until > Date.now()) return true;
+    this.silentUntilMs.delete(key);
+    return false;
   }
 
-  async function poll(): Promise<void> {
+  private async poll(): Promise<void> {
     const { rows } = await sql<{ stamp: string }>`
       select count(*) || ' ' || coalesce(max(updated_at)::text, '') as stamp from sender_limits
-    `.execute(db);
+    `.execute(this.deps.db);
     const now = rows[0]?.stamp ?? '';
-    if (now === stamp) return;
-    await refresh();
-    stamp = now;
+    if (now === this.stamp) return;
+    await this.refresh();
+    this.stamp = now;
   }
-
-  return {
-    keyOf(message) {
-      const { channel } = message;
-      if (exceptions.size === 0 && silentUntilMs.size === 0 && !channelIsLimited(channel)) return undefined;
-      const key = nameOf(keyOfMessage(message));
-      return hasLimit(limitOf(key, channel)) || isSilent(key) ? key : undefined;
-    },
-    queueMax(key) {
-      const limit = limitOf(key, channelIn(key));
-      if (!hasLimit(limit) && !isSilent(key)) return undefined;
-      const { rate, concurrentCalls } = limit;
-      const perSecond = rate ?? concurrentCalls ?? QUEUE_MAX;
-      return Math.min(QUEUE_MAX, Math.max(QUEUE_MIN, Math.ceil(perSecond)));
-    },
-    rateOf: (sender) => limitOf(nameOf(keyOfMessage(sender)), sender.channel).rate,
-    async take(messages) {
-      const [first] = messages;
-      if (!first) return { granted: 0, waitMs: 0 };
-      const key = keyOfMessage(first);
-      const name = nameOf(key);
-      const limit = limitOf(name, first.channel);
-      if (isSilent(name)) return { granted: 0, waitMs: (silentUntilMs.get(name) ?? 0) - Date.now() };
-      if (!hasLimit(limit)) return { granted: messages.length, waitMs: 0 };
-      const demand = demandOf(messages);
-      const grant = await takeTokens(db, key, limit, demand);
-      return { granted: grant.granted, waitMs: waitMs(grant, limit, demand) };
-    },
-    async takeWhole(messages) {
-      for (const ofSender of bySender(messages)) {
-        const [first] = ofSender as [Sent];
-        const key = keyOfMessage(first);
-        const name = nameOf(key);
-        const limit = limitOf(name, first.channel);
-        if (isSilent(name)) return false;
-        if (!hasLimit(limit)) continue;
-        // As one message that costs as much as all of them. The calls were counted when they were granted.
-        const costs = [demandOf(ofSender).costs.at(-1) ?? 0];
-        const whole = { ...limit, concurrentCalls: undefined };
-        const { granted } = await takeTokens(db, key, whole, { ids: [first.id], costs });
-        if (granted === 0) return false;
-      }
-      return true;
-    },
-    async giveBack(messages) {
-      for (const ofSender of bySender(messages)) {
-        const [first] = ofSender as [Sent];
-        const key = keyOfMessage(first);
-        if (!hasLimit(limitOf(nameOf(key), first.channel))) continue;
-        await giveBackTokens(db, key, {
-          ids: ofSender.map(({ id }) => id),
-          cost: demandOf(ofSender).costs.at(-1) ?? 0,
-        });
-      }
-    },
-    async throttled(message, delayMs) {
-      const key = keyOfMessage(message);
-      const name = nameOf(key);
-      if (silentUntilMs.size >= SILENT_KEPT) for (const one of [...silentUntilMs.keys()]) isSilent(one);
-      silentUntilMs.set(name, Math.max(silentUntilMs.get(name) ?? 0, Date.now() + delayMs));
-      const limit = limitOf(name, message.channel);
-      if (hasLimit(limit)) await silenceSender(db, key, limit, delayMs);
-    },
-    async callsEnded(workspaceId, ids) {
-      const counted = [defaults.voice, ...exceptions.values()];
-      if (ids.length === 0 || !counted.some((limit) => limit?.concurrentCalls !== undefined)) return;
-      await endCalls(db, workspaceId, ids);
-      onChanged('voice');
-    },
-    refresh,
-    async start() {
-      await refresh();
-      timer = setInterval(() => {
-        poll().catch((error: unknown) => log.warn({ err: error }, 'Limits of senders could not be read'));
-      }, EXCEPTIONS_POLL_MS);
-      timer.unref();
-    },
-    stop: () => clearInterval(timer),
-  };
 }
 
 const hasLimit = (limit: SenderLimit | undefined) =>

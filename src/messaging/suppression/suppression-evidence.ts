@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
-import type { SuppressionEvidence } from '../../domain/message-story';
+import type { SuppressionEvidence } from '../../domain/message-history';
 import type { MessagingTables } from '../model/tables';
 import { erasedKeySql } from './erased-address';
 import { addressKeySql, senderKeySql } from './suppression-check';

@@ -3,7 +3,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
-import { tlsCodeOf } from './certificate-codes';
+import { UNTRUSTED_CERTIFICATE } from '../../domain/untrusted-certificate';
 import { hostOf, type PinnedAddress, type TargetGuard } from './target-guard';
 
 /** The result of one attempt. Only a 2xx is a success; a redirect is a failure and is not followed. */
@@ -184,3 +184,16 @@ async function withDeadline<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   });
   return Promise.race([work, expired]);
 }
+
+/** The code shown to an endpoint's owner for a TLS error; `undefined` for other errors. */
+function tlsCodeOf(code: string): string | undefined {
+  if (UNTRUSTED_CERTIFICATE.has(code)) return 'certificate_untrusted';
+  return FAULTS[code] ?? (/^(EPROTO$|ERR_SSL_)/.test(code) ? 'tls_failed' : undefined);
+}
+
+const FAULTS: Partial<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'certificate_expired',
+  CERT_NOT_YET_VALID: 'certificate_not_yet_valid',
+  CERT_REVOKED: 'certificate_revoked',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate_wrong_name',
+};

@@ -63,206 +63,222 @@ const NO_SECRET: PostOutcome = {
 };
 
 export function createWebhookDelivery(deps: WebhookDeliveryDeps): WebhookDelivery {
-  const { db, guard, sealing, outside, log } = deps;
-  const timing: WebhookTiming = { scale: 1, answerMs: LIMITS.webhookAnswerMs, ...deps.timing };
-  const poster: WebhookPoster = createWebhookPoster(guard, timing.answerMs);
-  const rooms = new EndpointRooms();
-  /** When each endpoint's events were last turned into deliveries, as a count of pages. */
-  const servedAt = new Map<string, number>();
-  let pages = 0;
-  const underWay = new Set<Promise<void>>();
-  let endpoints: Endpoint[] = [];
-  /** Endpoints that may have due deliveries: all of them at a look; between two looks, those known to have some. */
-  let maybeDue = new Set<string>();
-  let ended: EndedAttempt[] = [];
-  const toldForeign = new Set<string>();
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  let stopped = false;
-  let running: Promise<void> | undefined;
-  let wakeUp = () => {};
-  let isWoken = false;
+  return new EndpointDelivery(deps);
+}
 
-  function wake(): void {
-    isWoken = true;
-    wakeUp();
+class EndpointDelivery implements WebhookDelivery {
+  private readonly timing: WebhookTiming;
+  private readonly poster: WebhookPoster;
+  private readonly rooms = new EndpointRooms();
+  /** When each endpoint's events were last turned into deliveries, as a count of pages. */
+  private readonly servedAt = new Map<string, number>();
+  private pages = 0;
+  private readonly underWay = new Set<Promise<void>>();
+  private endpoints: Endpoint[] = [];
+  /** Endpoints that may have due deliveries: all of them at a look; between two looks, those known to have some. */
+  private maybeDue = new Set<string>();
+  private ended: EndedAttempt[] = [];
+  private readonly toldForeign = new Set<string>();
+  private lookedAt = Number.NEGATIVE_INFINITY;
+  private stopped = false;
+  private running: Promise<void> | undefined;
+  private isWoken = false;
+
+  constructor(private readonly deps: WebhookDeliveryDeps) {
+    this.timing = { scale: 1, answerMs: LIMITS.webhookAnswerMs, ...deps.timing };
+    this.poster = createWebhookPoster(deps.guard, this.timing.answerMs);
   }
 
-  async function run(): Promise<void> {
-    while (!stopped) {
+  readonly wake: WebhookDelivery['wake'] = () => {
+    this.lookedAt = Number.NEGATIVE_INFINITY;
+    this.wakeLoop();
+  };
+
+  readonly start: WebhookDelivery['start'] = async () => {
+    this.running = this.run();
+  };
+
+  readonly stop: WebhookDelivery['stop'] = async () => {
+    this.stopped = true;
+    this.wakeLoop();
+    await this.running;
+    const giveUp = new AbortController();
+    const patience = delay(DRAIN_MS, undefined, { signal: giveUp.signal }).catch(() => undefined);
+    await Promise.race([Promise.all(this.underWay), patience]);
+    giveUp.abort();
+    await this.record();
+    this.poster.close();
+  };
+
+  private wakeUp = () => {};
+
+  private wakeLoop(): void {
+    this.isWoken = true;
+    this.wakeUp();
+  }
+
+  private async run(): Promise<void> {
+    while (!this.stopped) {
       try {
-        await turn();
+        await this.turn();
       } catch (error) {
-        log.warn({ err: error }, 'Webhook deliveries could not be processed; trying again');
+        this.deps.log.warn({ err: error }, 'Webhook deliveries could not be processed; trying again');
         // Look for due deliveries of all endpoints again.
-        lookedAt = Number.NEGATIVE_INFINITY;
-        await pause(LIMITS.webhookIdleLookMs);
+        this.lookedAt = Number.NEGATIVE_INFINITY;
+        await this.pause(LIMITS.webhookIdleLookMs);
       }
-      if (!stopped) await pause(nextLookMs());
+      if (!this.stopped) await this.pause(this.nextLookMs());
     }
   }
 
-  const lookMs = () => (endpoints.length > 0 ? LIMITS.webhookLookMs : LIMITS.webhookIdleLookMs);
-  const nextLookMs = () => Math.max(0, lookedAt + lookMs() - performance.now());
+  private readonly lookMs = () =>
+    this.endpoints.length > 0 ? LIMITS.webhookLookMs : LIMITS.webhookIdleLookMs;
+
+  private readonly nextLookMs = () => Math.max(0, this.lookedAt + this.lookMs() - performance.now());
 
   /** Waits until it is woken, and then a moment longer, because attempts end in crowds. */
-  async function pause(ms: number): Promise<void> {
-    if (!isWoken && ms > 0) {
+  private async pause(ms: number): Promise<void> {
+    if (!this.isWoken && ms > 0) {
       await new Promise<void>((done) => {
         const timer = setTimeout(done, ms);
-        wakeUp = () => {
+        this.wakeUp = () => {
           clearTimeout(timer);
           done();
         };
       });
     }
-    if (isWoken && !stopped) await delay(LIMITS.webhookLingerMs);
-    isWoken = false;
-    wakeUp = () => {};
+    if (this.isWoken && !this.stopped) await delay(LIMITS.webhookLingerMs);
+    this.isWoken = false;
+    this.wakeUp = () => {};
   }
 
-  async function turn(): Promise<void> {
-    await record();
-    if (nextLookMs() === 0) await look();
-    await claim();
+  private async turn(): Promise<void> {
+    await this.record();
+    if (this.nextLookMs() === 0) await this.look();
+    await this.claim();
   }
 
-  async function record(): Promise<void> {
-    const batch = ended;
+  private async record(): Promise<void> {
+    const batch = this.ended;
     if (batch.length === 0) return;
-    ended = [];
+    this.ended = [];
     try {
-      const disabled = await recordAttempts(db, batch, timing);
-      for (const one of disabled) log.warn(one, 'Disabled a webhook');
+      const disabled = await recordAttempts(this.deps.db, batch, this.timing);
+      for (const one of disabled) this.deps.log.warn(one, 'Disabled a webhook');
     } catch (error) {
-      ended = [...batch, ...ended];
+      this.ended = [...batch, ...this.ended];
       throw error;
     }
   }
 
-  async function look(): Promise<void> {
-    const news = outside ? await outside.read(LIMITS.webhookCampaignEvents) : [];
-    endpoints = await readEndpoints(db);
+  private async look(): Promise<void> {
+    const news = this.deps.outside ? await this.deps.outside.read(LIMITS.webhookCampaignEvents) : [];
+    this.endpoints = await readEndpoints(this.deps.db);
     const at = performance.now();
-    tellOfForeign(endpoints);
-    rooms.forgetOthers(endpoints);
-    const known = new Set(endpoints.map(({ id }) => id));
-    for (const id of servedAt.keys()) if (!known.has(id)) servedAt.delete(id);
-    maybeDue = new Set(endpoints.filter(isOurs).map(({ id }) => id));
-    if (outside && news.length > 0) await fanOutOutside(db, outside, news, endpoints);
-    const more = (await fanOut(at)) || news.length === LIMITS.webhookCampaignEvents;
+    this.tellOfForeign(this.endpoints);
+    this.rooms.forgetOthers(this.endpoints);
+    const known = new Set(this.endpoints.map(({ id }) => id));
+    for (const id of this.servedAt.keys()) if (!known.has(id)) this.servedAt.delete(id);
+    this.maybeDue = new Set(this.endpoints.filter(this.isOurs).map(({ id }) => id));
+    if (this.deps.outside && news.length > 0)
+      await fanOutOutside(this.deps.db, this.deps.outside, news, this.endpoints);
+    const more = (await this.fanOut(at)) || news.length === LIMITS.webhookCampaignEvents;
     // With more to read, the next look follows at once, after the due deliveries are sent.
-    lookedAt = more ? Number.NEGATIVE_INFINITY : at;
+    this.lookedAt = more ? Number.NEGATIVE_INFINITY : at;
   }
 
   /** One page of events for each endpoint in turn, until the time for it is over. Returns whether there are more. */
-  async function fanOut(beganAt: number): Promise<boolean> {
-    const waiting = endpoints.filter(
+  private async fanOut(beganAt: number): Promise<boolean> {
+    const waiting = this.endpoints.filter(
       ({ lastSeq, afterSeq, events }) => lastSeq > afterSeq && wantsMessages(events),
     );
     const inOrder = inTurns(waiting, {
       groupOf: ({ workspaceId }) => workspaceId,
-      costOf: ({ id }) => servedAt.get(id) ?? 0,
+      costOf: ({ id }) => this.servedAt.get(id) ?? 0,
     });
     let more = false;
     for (const endpoint of inOrder) {
-      if (stopped) return false;
+      if (this.stopped) return false;
       if (performance.now() - beganAt > LIMITS.webhookFanOutMs) return true;
-      more = (await fanOutPage(endpoint)) || more;
-      servedAt.set(endpoint.id, ++pages);
+      more = (await this.fanOutPage(endpoint)) || more;
+      this.servedAt.set(endpoint.id, ++this.pages);
     }
     return more;
   }
 
-  const isOurs = ({ keyId }: Endpoint) => keyId !== null && sealing.keyIds.includes(keyId);
+  private readonly isOurs = ({ keyId }: Endpoint) =>
+    keyId !== null && this.deps.sealing.keyIds.includes(keyId);
 
   /** Logs endpoints that only processes with another key can serve. */
-  function tellOfForeign(all: readonly Endpoint[]): void {
-    const foreign = all.filter((endpoint) => !isOurs(endpoint) && !toldForeign.has(endpoint.id));
+  private tellOfForeign(all: readonly Endpoint[]): void {
+    const foreign = all.filter((endpoint) => !this.isOurs(endpoint) && !this.toldForeign.has(endpoint.id));
     if (foreign.length === 0) return;
-    for (const { id } of foreign) toldForeign.add(id);
+    for (const { id } of foreign) this.toldForeign.add(id);
     const keyIds = [...new Set(foreign.map(({ keyId }) => keyId))];
-    log.warn(
+    this.deps.log.warn(
       { webhooks: foreign.length, keyIds },
       'Webhooks wait for a process that has the key of their secrets',
     );
   }
 
-  async function fanOutPage(endpoint: Endpoint): Promise<boolean> {
+  private async fanOutPage(endpoint: Endpoint): Promise<boolean> {
     const behind = endpoint.keptFrom - 1 - endpoint.afterSeq;
     if (behind > 0)
-      log.warn({ webhookId: endpoint.id, missed: behind }, 'A webhook missed events that are no longer kept');
-    return (await fanOutMessages(db, endpoint)).more;
+      this.deps.log.warn(
+        { webhookId: endpoint.id, missed: behind },
+        'A webhook missed events that are no longer kept',
+      );
+    return (await fanOutMessages(this.deps.db, endpoint)).more;
   }
 
-  async function claim(): Promise<void> {
-    if (stopped) return;
-    const wanting = endpoints.filter(({ id, isPaused }) => maybeDue.has(id) && !isPaused);
-    const given = rooms.give(await withDue(wanting));
-    const claimed = await claimDue(db, given, sealing.keyIds);
+  private async claim(): Promise<void> {
+    if (this.stopped) return;
+    const wanting = this.endpoints.filter(({ id, isPaused }) => this.maybeDue.has(id) && !isPaused);
+    const given = this.rooms.give(await this.withDue(wanting));
+    const claimed = await claimDue(this.deps.db, given, this.deps.sealing.keyIds);
     const found = new Map<string, number>();
     for (const { webhookId } of claimed) found.set(webhookId, (found.get(webhookId) ?? 0) + 1);
     for (const { webhookId, room } of given) {
-      if ((found.get(webhookId) ?? 0) < room) maybeDue.delete(webhookId);
+      if ((found.get(webhookId) ?? 0) < room) this.maybeDue.delete(webhookId);
     }
-    for (const delivery of claimed) send(delivery);
+    for (const delivery of claimed) this.send(delivery);
   }
 
   /** With many endpoints, finds those with due deliveries first, so that the others take no room. */
-  async function withDue(wanting: readonly Endpoint[]): Promise<readonly Endpoint[]> {
+  private async withDue(wanting: readonly Endpoint[]): Promise<readonly Endpoint[]> {
     if (wanting.length <= LIMITS.webhookRoomsUnasked) return wanting;
     const ids = wanting.map(({ id }) => id);
-    const due = await endpointsWithDue(db, ids);
-    for (const id of ids) if (!due.has(id)) maybeDue.delete(id);
+    const due = await endpointsWithDue(this.deps.db, ids);
+    for (const id of ids) if (!due.has(id)) this.maybeDue.delete(id);
     return wanting.filter(({ id }) => due.has(id));
   }
 
-  function send(delivery: ClaimedDelivery): void {
+  private send(delivery: ClaimedDelivery): void {
     const { webhookId, workspaceId } = delivery;
-    const leave = rooms.enter({ id: webhookId, workspaceId });
-    const sending = attempt(delivery).then((outcome) => {
-      ended.push({ delivery, outcome });
+    const leave = this.rooms.enter({ id: webhookId, workspaceId });
+    const sending = this.attempt(delivery).then((outcome) => {
+      this.ended.push({ delivery, outcome });
       leave();
-      maybeDue.add(webhookId);
-      underWay.delete(sending);
-      wake();
+      this.maybeDue.add(webhookId);
+      this.underWay.delete(sending);
+      this.wakeLoop();
     });
-    underWay.add(sending);
+    this.underWay.add(sending);
   }
 
-  async function attempt(delivery: ClaimedDelivery): Promise<PostOutcome> {
+  private async attempt(delivery: ClaimedDelivery): Promise<PostOutcome> {
     const { id, url, body } = delivery;
-    const headers = signatureHeaders({ id, body }, secretsOf(delivery), Date.now());
-    return headers ? poster.post(url, headers, body) : NO_SECRET;
+    const headers = signatureHeaders({ id, body }, this.secretsOf(delivery), Date.now());
+    return headers ? this.poster.post(url, headers, body) : NO_SECRET;
   }
 
   /** Empty where they cannot be decrypted, because no request may leave unsigned or with a wrong signature. */
-  function secretsOf({ webhookId, keyId, sealed }: ClaimedDelivery): SigningSecret[] {
+  private secretsOf({ webhookId, keyId, sealed }: ClaimedDelivery): SigningSecret[] {
     try {
-      return openSecrets(sealing, webhookId, { keyId, sealed });
+      return openSecrets(this.deps.sealing, webhookId, { keyId, sealed });
     } catch (error) {
-      log.warn({ err: error, webhookId }, 'A webhook has no secret that can be opened; rotate it');
+      this.deps.log.warn({ err: error, webhookId }, 'A webhook has no secret that can be opened; rotate it');
       return [];
     }
   }
-
-  return {
-    wake() {
-      lookedAt = Number.NEGATIVE_INFINITY;
-      wake();
-    },
-    async start() {
-      running = run();
-    },
-    async stop() {
-      stopped = true;
-      wake();
-      await running;
-      const giveUp = new AbortController();
-      const patience = delay(DRAIN_MS, undefined, { signal: giveUp.signal }).catch(() => undefined);
-      await Promise.race([Promise.all(underWay), patience]);
-      giveUp.abort();
-      await record();
-      poster.close();
-    },
-  };
 }

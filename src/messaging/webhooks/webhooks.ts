@@ -80,140 +80,148 @@ export interface Webhooks {
 
 const HOUR_MS = 3_600_000;
 
-export function createWebhooks(deps: {
+interface WebhooksDeps {
   db: Kysely<MessagingTables>;
   guard: TargetGuard;
   sealing: Sealing;
   /** There is work to do, or the endpoints have changed. */
   onChanged: () => void;
   now?: () => number;
-}): Webhooks {
-  const { db, guard, sealing, onChanged, now = Date.now } = deps;
+}
 
-  async function find(on: Kysely<MessagingTables>, workspaceId: string, id: string) {
-    const row = await selectWebhooks(on, workspaceId).where('w.id', '=', id).executeTakeFirst();
-    return row && toWebhook(row, now());
+export function createWebhooks(deps: WebhooksDeps): Webhooks {
+  return new StoredWebhooks(deps);
+}
+
+class StoredWebhooks implements Webhooks {
+  private readonly now: () => number;
+
+  constructor(private readonly deps: WebhooksDeps) {
+    this.now = deps.now ?? Date.now;
   }
 
-  async function read(on: Kysely<MessagingTables>, workspaceId: string, id: string): Promise<Webhook> {
-    const webhook = await find(on, workspaceId, id);
+  readonly list: Webhooks['list'] = async (workspaceId, { page, limit }) => {
+    const rows = await selectWebhooks(this.deps.db, workspaceId)
+      .orderBy('w.id', 'desc')
+      .limit(limit)
+      .offset((page - 1) * limit)
+      .execute();
+    return {
+      webhooks: rows.map((row) => toWebhook(row, this.now())),
+      total: await countWebhooks(this.deps.db, workspaceId),
+    };
+  };
+
+  readonly read: Webhooks['read'] = (workspaceId, id) => this.readWebhook(this.deps.db, workspaceId, id);
+
+  readonly create: Webhooks['create'] = async (workspaceId, input, generator = RANDOM) => {
+    this.deps.guard.refuseLiteral(new URL(input.url));
+    const [id, secret] = [generator.id('whk'), newSigningSecret(generator)];
+    const webhook = await this.deps.db.transaction().execute(async (tx) => {
+      const known = await this.find(tx, workspaceId, id);
+      if (known) return known;
+      if ((await countWebhooks(tx, workspaceId)) >= LIMITS.webhooksPerWorkspace) {
+        const message = `A workspace has at most ${LIMITS.webhooksPerWorkspace} webhooks`;
+        throw new DomainError('limit_reached', message);
+      }
+      await insertWebhook(tx, this.deps.sealing, workspaceId, { ...input, id, secret });
+      return this.readWebhook(tx, workspaceId, id);
+    });
+    this.deps.onChanged();
+    return { webhook, secret };
+  };
+
+  readonly change: Webhooks['change'] = async (workspaceId, id, change) => {
+    if (change.url !== undefined) this.deps.guard.refuseLiteral(new URL(change.url));
+    const webhook = await this.deps.db.transaction().execute(async (tx) => {
+      const before = await lockWebhook(tx, workspaceId, id);
+      await updateWebhook(tx, before, change);
+      return this.readWebhook(tx, workspaceId, id);
+    });
+    this.deps.onChanged();
+    return webhook;
+  };
+
+  readonly delete: Webhooks['delete'] = async (workspaceId, id) => {
+    const { numUpdatedRows } = await this.deps.db
+      .updateTable('webhooks')
+      // It may have many deliveries, so that the sweep deletes them in steps.
+      .set({
+        deleted_at: sql<Date>`now()`,
+        disabled_at: sql<Date>`coalesce(disabled_at, now())`,
+        signing_secrets: '[]',
+      })
+      .where('id', '=', id)
+      .where('workspace_id', '=', workspaceId)
+      .where('deleted_at', 'is', null)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) throw new DomainError('not_found', `No webhook ${id} in this workspace`);
+    this.deps.onChanged();
+  };
+
+  readonly rotateSecret: Webhooks['rotateSecret'] = async (workspaceId, id, generator = RANDOM) => {
+    const secret = newSigningSecret(generator);
+    const webhook = await this.deps.db.transaction().execute(async (tx) => {
+      const before = await lockWebhook(tx, workspaceId, id);
+      const secrets = rotated(formerSecrets(this.deps.sealing, before), secret, { id, nowMs: this.now() });
+      const sealed = sealSecrets(this.deps.sealing, id, secrets);
+      await tx
+        .updateTable('webhooks')
+        .set({
+          signing_secrets: JSON.stringify(sealed),
+          key_id: this.deps.sealing.keyId,
+          updated_at: sql<Date>`now()`,
+        })
+        .where('id', '=', id)
+        .execute();
+      return this.readWebhook(tx, workspaceId, id);
+    });
+    return { webhook, secret };
+  };
+
+  readonly test: Webhooks['test'] = async (workspaceId, id, generator = RANDOM) => {
+    await this.readEnabled(workspaceId, id);
+    const delivery = await insertTest(this.deps.db, id, generator.id('whd'), this.now());
+    this.deps.onChanged();
+    return delivery;
+  };
+
+  readonly deliveries: Webhooks['deliveries'] = async (workspaceId, id, query) => {
+    await this.readWebhook(this.deps.db, workspaceId, id);
+    return listDeliveries(this.deps.db, id, query);
+  };
+
+  readonly redeliver: Webhooks['redeliver'] = async (workspaceId, id, deliveryId) => {
+    await this.readEnabled(workspaceId, id);
+    const delivery = await redeliverOne(this.deps.db, id, deliveryId);
+    this.deps.onChanged();
+    return delivery;
+  };
+
+  readonly redeliverFailed: Webhooks['redeliverFailed'] = async (workspaceId, id, since) => {
+    await this.readEnabled(workspaceId, id);
+    const answer = await redeliverFailed(this.deps.db, id, since);
+    this.deps.onChanged();
+    return answer;
+  };
+
+  private async find(on: Kysely<MessagingTables>, workspaceId: string, id: string) {
+    const row = await selectWebhooks(on, workspaceId).where('w.id', '=', id).executeTakeFirst();
+    return row && toWebhook(row, this.now());
+  }
+
+  private async readWebhook(on: Kysely<MessagingTables>, workspaceId: string, id: string): Promise<Webhook> {
+    const webhook = await this.find(on, workspaceId, id);
     if (!webhook) throw new DomainError('not_found', `No webhook ${id} in this workspace`);
     return webhook;
   }
 
-  async function readEnabled(workspaceId: string, id: string): Promise<void> {
-    const { enabled } = await read(db, workspaceId, id);
+  private async readEnabled(workspaceId: string, id: string): Promise<void> {
+    const { enabled } = await this.readWebhook(this.deps.db, workspaceId, id);
     if (enabled) return;
     const message = `Webhook ${id} is disabled; enable it first, then nothing that waits is lost`;
     throw new DomainError('webhook_disabled', message);
   }
-
-  return {
-    async list(workspaceId, { page, limit }) {
-      const rows = await selectWebhooks(db, workspaceId)
-        .orderBy('w.id', 'desc')
-        .limit(limit)
-        .offset((page - 1) * limit)
-        .execute();
-      return {
-        webhooks: rows.map((row) => toWebhook(row, now())),
-        total: await countWebhooks(db, workspaceId),
-      };
-    },
-
-    read: (workspaceId, id) => read(db, workspaceId, id),
-
-    async create(workspaceId, input, generator = RANDOM) {
-      guard.refuseLiteral(new URL(input.url));
-      const [id, secret] = [generator.id('whk'), newSigningSecret(generator)];
-      const webhook = await db.transaction().execute(async (tx) => {
-        const known = await find(tx, workspaceId, id);
-        if (known) return known;
-        if ((await countWebhooks(tx, workspaceId)) >= LIMITS.webhooksPerWorkspace) {
-          const message = `A workspace has at most ${LIMITS.webhooksPerWorkspace} webhooks`;
-          throw new DomainError('limit_reached', message);
-        }
-        await insertWebhook(tx, sealing, workspaceId, { ...input, id, secret });
-        return read(tx, workspaceId, id);
-      });
-      onChanged();
-      return { webhook, secret };
-    },
-
-    async change(workspaceId, id, change) {
-      if (change.url !== undefined) guard.refuseLiteral(new URL(change.url));
-      const webhook = await db.transaction().execute(async (tx) => {
-        const before = await lockWebhook(tx, workspaceId, id);
-        await updateWebhook(tx, before, change);
-        return read(tx, workspaceId, id);
-      });
-      onChanged();
-      return webhook;
-    },
-
-    async delete(workspaceId, id) {
-      const { numUpdatedRows } = await db
-        .updateTable('webhooks')
-        // It may have many deliveries, so that the sweep deletes them in steps.
-        .set({
-          deleted_at: sql<Date>`now()`,
-          disabled_at: sql<Date>`coalesce(disabled_at, now())`,
-          signing_secrets: '[]',
-        })
-        .where('id', '=', id)
-        .where('workspace_id', '=', workspaceId)
-        .where('deleted_at', 'is', null)
-        .executeTakeFirst();
-      if (numUpdatedRows === 0n) throw new DomainError('not_found', `No webhook ${id} in this workspace`);
-      onChanged();
-    },
-
-    async rotateSecret(workspaceId, id, generator = RANDOM) {
-      const secret = newSigningSecret(generator);
-      const webhook = await db.transaction().execute(async (tx) => {
-        const before = await lockWebhook(tx, workspaceId, id);
-        const secrets = rotated(formerSecrets(sealing, before), secret, { id, nowMs: now() });
-        const sealed = sealSecrets(sealing, id, secrets);
-        await tx
-          .updateTable('webhooks')
-          .set({
-            signing_secrets: JSON.stringify(sealed),
-            key_id: sealing.keyId,
-            updated_at: sql<Date>`now()`,
-          })
-          .where('id', '=', id)
-          .execute();
-        return read(tx, workspaceId, id);
-      });
-      return { webhook, secret };
-    },
-
-    async test(workspaceId, id, generator = RANDOM) {
-      await readEnabled(workspaceId, id);
-      const delivery = await insertTest(db, id, generator.id('whd'), now());
-      onChanged();
-      return delivery;
-    },
-
-    async deliveries(workspaceId, id, query) {
-      await read(db, workspaceId, id);
-      return listDeliveries(db, id, query);
-    },
-
-    async redeliver(workspaceId, id, deliveryId) {
-      await readEnabled(workspaceId, id);
-      const delivery = await redeliverOne(db, id, deliveryId);
-      onChanged();
-      return delivery;
-    },
-
-    async redeliverFailed(workspaceId, id, since) {
-      await readEnabled(workspaceId, id);
-      const answer = await redeliverFailed(db, id, since);
-      onChanged();
-      return answer;
-    },
-  };
 }
 
 function selectWebhooks(db: Kysely<MessagingTables>, workspaceId: string) {

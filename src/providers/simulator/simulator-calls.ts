@@ -1,6 +1,7 @@
 import { BoundedCache } from '../../domain/bounded-cache';
 import { LIMITS } from '../../domain/limits';
 import type { ReceiptType } from '../../domain/message';
+import type { CallCommand, Heard, WaitingControl } from '../../domain/voice/call-control';
 import { type CallDocuments, otherDocuments } from '../../domain/voice/call-documents';
 import { type CallRecord, callData } from '../../domain/voice/call-record';
 import { followCall, runCall } from '../../domain/voice/call-runner';
@@ -9,7 +10,6 @@ import { runnableProgram } from '../../domain/voice/parse-voice-xml';
 import { allSteps, KEYS, spokenText, type VoiceProgram } from '../../domain/voice/program';
 import type { HandOver } from '../provider';
 import { type Answering, type Scene, SimulatedCallee } from './simulator-callee';
-import { withDocuments } from './simulator-documents';
 import { hash64 } from './simulator-ids';
 import { type Fate, isReserved } from './simulator-outcomes';
 
@@ -72,23 +72,56 @@ const NO_DOCUMENT =
 const MS_A_CHARACTER = 62;
 const BREATH_MS = 300;
 
-export function createSimulatedCalls({ seed, measure, documents }: SimulatedCallOptions): SimulatedCalls {
-  const programs = new BoundedCache<VoiceProgram | 'invalid'>(LIMITS.simulatorDocumentsChars);
-  const lengths = new BoundedCache<number>(LIMITS.simulatorSpokenTexts);
+export function createSimulatedCalls(deps: SimulatedCallOptions): SimulatedCalls {
+  return new LiveCalls(deps);
+}
 
-  function programOf(message: HandOver): VoiceProgram | 'invalid' {
-    return programIn(message.xml ?? NO_DOCUMENT);
-  }
+class LiveCalls implements SimulatedCalls {
+  private readonly programs = new BoundedCache<VoiceProgram | 'invalid'>(LIMITS.simulatorDocumentsChars);
+  private readonly lengths = new BoundedCache<number>(LIMITS.simulatorSpokenTexts);
 
-  function programIn(xml: string): VoiceProgram | 'invalid' {
-    const known = programs.get(xml);
+  constructor(private readonly deps: SimulatedCallOptions) {}
+
+  readonly prepare: SimulatedCalls['prepare'] = async (messages, fateOf, signal) => {
+    await this.measureTexts(messages.map(this.programOf));
+    const followed = new Map<HandOver, CallStep[]>();
+    if (!this.deps.documents) return followed;
+    const all = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.simulatorFollowMs)]);
+    const waiting = [...messages];
+    const followNext = async () => {
+      for (let message = waiting.pop(); message; message = waiting.pop()) {
+        const steps = await this.follow(message, fateOf(message), all);
+        if (steps) followed.set(message, steps);
+      }
+    };
+    await Promise.all(Array.from({ length: LIMITS.simulatorCallsFollowed }, followNext));
+    return followed;
+  };
+
+  readonly stepsOf: SimulatedCalls['stepsOf'] = (message, fate, followed) => {
+    if (!isAnswering(fate)) return undefined;
+    const known = followed.get(message);
+    if (known) return known;
+    const program = this.programOf(message);
+    if (program === 'invalid') return [{ type: 'failed', part: 0.2, code: 'invalid_document' }];
+    const callee = new SimulatedCallee(this.sceneOf(message, fate, program));
+    return stepsFrom(callee, runCall(program, message.voice ?? {}, callee));
+  };
+
+  private readonly programOf = (message: HandOver): VoiceProgram | 'invalid' => {
+    return this.programIn(message.xml ?? NO_DOCUMENT);
+  };
+
+  private programIn(xml: string): VoiceProgram | 'invalid' {
+    const known = this.programs.get(xml);
     if (known) return known;
     const made = runnableProgram(xml) ?? 'invalid';
-    programs.set(xml, made, xml.length);
+    this.programs.set(xml, made, xml.length);
     return made;
   }
 
-  async function measureTexts(spoken: readonly (VoiceProgram | 'invalid')[]): Promise<void> {
+  private async measureTexts(spoken: readonly (VoiceProgram | 'invalid')[]): Promise<void> {
+    const { measure } = this.deps;
     if (!measure) return;
     const unknown = new Map<string, () => Promise<number>>();
     for (const program of spoken) {
@@ -98,77 +131,59 @@ export function createSimulatedCalls({ seed, measure, documents }: SimulatedCall
         const { voice, language } = step;
         const text = spokenText(step.content);
         const key = keyOf(text, voice, language);
-        if (lengths.get(key) === undefined) unknown.set(key, () => measure(text, voice, language));
+        if (this.lengths.get(key) === undefined) unknown.set(key, () => measure(text, voice, language));
       }
     }
     await Promise.all(
       [...unknown].map(async ([key, find]) => {
         // What cannot be spoken has the length that is estimated: the simulator is no test of the engine.
         const ms = await find().catch(() => undefined);
-        if (ms !== undefined) lengths.set(key, ms, 1);
+        if (ms !== undefined) this.lengths.set(key, ms, 1);
       }),
     );
   }
 
-  const speechMs = (text: string, voice: string | undefined, language: string | undefined): number =>
-    Math.round(lengths.get(keyOf(text, voice, language)) ?? BREATH_MS + MS_A_CHARACTER * text.length);
+  private readonly speechMs = (
+    text: string,
+    voice: string | undefined,
+    language: string | undefined,
+  ): number =>
+    Math.round(this.lengths.get(keyOf(text, voice, language)) ?? BREATH_MS + MS_A_CHARACTER * text.length);
 
-  function sceneOf(message: HandOver, fate: Answering, program: VoiceProgram): Scene {
+  private sceneOf(message: HandOver, fate: Answering, program: VoiceProgram): Scene {
     return {
       fate,
-      ringMs: ringMs(message, fate, seed),
-      draw: hash64(message.id, seed).high,
+      ringMs: ringMs(message, fate, this.deps.seed),
+      draw: hash64(message.id, this.deps.seed).high,
       key: keyPressed(fate, program),
       reference: `sim-recording-${message.id}`,
-      speechMs,
+      speechMs: this.speechMs,
     };
   }
 
-  async function follow(
+  private async follow(
     message: HandOver,
     fate: Fate | undefined,
     signal: AbortSignal,
   ): Promise<CallStep[] | undefined> {
-    const program = programOf(message);
-    if (!documents || !fate || !isAnswering(fate) || program === 'invalid') return undefined;
+    const program = this.programOf(message);
+    if (!this.deps.documents || !fate || !isAnswering(fate) || program === 'invalid') return undefined;
     if (otherDocuments(program).length === 0) return undefined;
-    const scene = sceneOf(message, fate, program);
+    const scene = this.sceneOf(message, fate, program);
     const callee = new SimulatedCallee(scene);
     const onDocument = async (text: string) => {
-      const next = programIn(text);
-      await measureTexts([next]);
+      const next = this.programIn(text);
+      await this.measureTexts([next]);
       if (next !== 'invalid') scene.key = keyPressed(fate, next);
     };
-    const control = withDocuments(callee, { callId: message.id, documents, signal, onDocument });
+    const control = withDocuments(callee, {
+      callId: message.id,
+      documents: this.deps.documents,
+      signal,
+      onDocument,
+    });
     return stepsFrom(callee, await followCall(program, message.voice ?? {}, control));
   }
-
-  return {
-    async prepare(messages, fateOf, signal) {
-      await measureTexts(messages.map(programOf));
-      const followed = new Map<HandOver, CallStep[]>();
-      if (!documents) return followed;
-      const all = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.simulatorFollowMs)]);
-      const waiting = [...messages];
-      const followNext = async () => {
-        for (let message = waiting.pop(); message; message = waiting.pop()) {
-          const steps = await follow(message, fateOf(message), all);
-          if (steps) followed.set(message, steps);
-        }
-      };
-      await Promise.all(Array.from({ length: LIMITS.simulatorCallsFollowed }, followNext));
-      return followed;
-    },
-    stepsOf(message, fate, followed) {
-      if (!isAnswering(fate)) return undefined;
-      const known = followed.get(message);
-      if (known) return known;
-      const program = programOf(message);
-      if (program === 'invalid') return [{ type: 'failed', part: 0.2, code: 'invalid_document' }];
-      const callee = new SimulatedCallee(sceneOf(message, fate, program));
-      return stepsFrom(callee, runCall(program, message.voice ?? {}, callee));
-    },
-  };
 }
 
 function stepsFrom({ reports }: SimulatedCallee, record: CallRecord): CallStep[] {
@@ -209,3 +224,45 @@ function keyPressed(fate: Answering, program: VoiceProgram): string | undefined 
 }
 
 const keyOf = (text: string, voice = '', language = '') => `${voice} ${language} ${text}`;
+
+/** For the callee: fetched documents come from anywhere, and a call made again must be the same call. */
+const DOCUMENT_MS = 200;
+
+interface Following {
+  callId: string;
+  documents: CallDocuments;
+  /** Ends all waiting. */
+  signal: AbortSignal;
+  /** Looks at a document before the call goes on with it. */
+  onDocument(text: string): Promise<void>;
+}
+
+/**
+ * A simulated call that may go on with other documents. They are really fetched, while the callee's time is
+ * counted as ever: the same for every document, and all that was allowed for one that does not come.
+ */
+function withDocuments(
+  callee: SimulatedCallee,
+  { callId, documents, signal, onDocument }: Following,
+): WaitingControl {
+  async function fetchDocument({
+    maxMs,
+    ...command
+  }: Extract<CallCommand, { do: 'fetch_document' }>): Promise<Heard> {
+    const { url, method } = command;
+    const fields = { CallSid: callId, ...command.fields };
+    const answer = await documents.fetch({ url, method, fields }, signal);
+    if ('text' in answer) {
+      await onDocument(answer.text);
+      return { ...callee.wait(Math.min(DOCUMENT_MS, maxMs)), document: answer };
+    }
+    // Like anything else that did not happen in its time.
+    if (answer.problem === 'document_timeout') return callee.wait(maxMs);
+    return { ...callee.wait(Math.min(DOCUMENT_MS, maxMs)), problem: answer.problem };
+  }
+
+  return {
+    carryOut: (command) =>
+      command.do === 'fetch_document' ? fetchDocument(command) : callee.carryOut(command),
+  };
+}

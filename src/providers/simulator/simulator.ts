@@ -12,7 +12,6 @@ import {
   type Provider,
   type ReceiptSink,
 } from '../provider';
-import { RecordBacklog } from './simulator-backlog';
 import {
   createSimulatedCalls,
   type FollowedCalls,
@@ -22,8 +21,15 @@ import {
 import { hash64, IdTable } from './simulator-ids';
 import { Journal } from './simulator-journal';
 import { type Fate, fateOf, type Plan, planFor } from './simulator-outcomes';
-import { type Outstanding, ReceiptQueue } from './simulator-receipts';
-import { handOverLine, idOfLine, parseLine, recordFile } from './simulator-record';
+import { type Backlog, type Outstanding, ReceiptQueue } from './simulator-receipts';
+import {
+  handOverLine,
+  idOfLine,
+  parseLine,
+  type RecordedHandOver,
+  recordFile,
+  takenLine,
+} from './simulator-record';
 
 export interface SimulatorOptions {
   channel: Channel;
@@ -223,4 +229,55 @@ function takeInLine(ids: IdTable, line: string): void {
 
 function hex({ low, high }: { low: number; high: number }): string {
   return high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
+}
+
+/**
+ * The messages whose receipts wait in the record instead of in memory: after a start all of them, later
+ * those handed over faster than the product takes receipts.
+ */
+class RecordBacklog implements Backlog {
+  private from: number | undefined = 0;
+
+  constructor(
+    private readonly ids: IdTable,
+    private readonly journal: Journal,
+    private readonly log: Logger | undefined,
+  ) {}
+
+  isEmpty(): boolean {
+    return this.from === undefined;
+  }
+
+  hold(from: number): void {
+    this.from ??= from;
+  }
+
+  more(): Outstanding[] {
+    if (this.from === undefined) return [];
+    const { lines, next, isLast } = this.journal.readFrom(this.from);
+    this.from = isLast ? undefined : next;
+    const messages: Outstanding[] = [];
+    for (const line of lines) {
+      const entry = this.handOverOf(line);
+      if (!entry) continue;
+      const { id, providerId, outcome, steps } = entry;
+      messages.push({ id, providerId, fate: outcome, steps, atMs: Date.parse(entry.at), step: 0, dueMs: 0 });
+    }
+    return messages;
+  }
+
+  taken(ids: string[]): void {
+    for (const id of ids) this.ids.mark(id);
+    try {
+      this.journal.append(takenLine(ids, new Date().toISOString()));
+    } catch (error) {
+      // Their receipts are reported again after the next start, which the product must bear anyway.
+      this.log?.error({ err: error }, 'the simulator cannot write its record');
+    }
+  }
+
+  private handOverOf(line: string): RecordedHandOver | undefined {
+    const entry = parseLine(line);
+    return entry && 'id' in entry && !this.ids.isMarked(entry.id) ? entry : undefined;
+  }
 }

@@ -44,65 +44,16 @@ export function createDeliveries(deps: {
   let takeInbound: InboundSink = async () => undefined;
   let takeReceipts: ReceiptSink | undefined;
 
+  const working = { closing: closing.signal, isStarted: () => takeReceipts !== undefined, log };
   const receipts = queueOf<SmppReceipt>(async (batch) => {
     const found = await resolve(batch);
     if (found.length > 0) await takeReceipts?.(found);
-  });
-  const inbound = queueOf<InboundSms>((batch) => takeInbound([...batch]));
+  }, working);
+  const inbound = queueOf<InboundSms>((batch) => takeInbound([...batch]), working);
   const reassembly = createReassembly(({ from, to, text, taken }) => {
     const id = `smpp-${prefix}-${numbered++}`;
     inbound.add({ what: { id, from, to, text, at: new Date().toISOString() }, acknowledge: taken });
   });
-
-  /** One call at a time, with all that came during the one before. */
-  function queueOf<T>(take: (batch: readonly T[]) => Promise<void>) {
-    let waiting: Told<T>[] = [];
-    let working: Promise<void> | undefined;
-
-    async function work(): Promise<void> {
-      while (waiting.length > 0 && !closing.signal.aborted) {
-        const batch = waiting.slice(0, LIMITS.receiptBatch);
-        const taken = await offer(batch.map(({ what }) => what));
-        if (!taken) return;
-        waiting = waiting.slice(batch.length);
-        for (const { acknowledge } of batch) acknowledge();
-      }
-    }
-
-    async function offer(batch: readonly T[]): Promise<boolean> {
-      for (let waitMs = 50; ; waitMs = Math.min(2 * waitMs, 5_000)) {
-        try {
-          await take(batch);
-          return true;
-        } catch (error) {
-          log?.warn(
-            { count: batch.length, err: error },
-            'What the SMS centre told was not taken; trying again',
-          );
-        }
-        await delay(waitMs, undefined, { signal: closing.signal }).catch(() => undefined);
-        if (closing.signal.aborted) return false;
-      }
-    }
-
-    const wake = (): void => {
-      if (!takeReceipts) return;
-      working ??= Promise.resolve()
-        .then(work)
-        .finally(() => {
-          working = undefined;
-          if (waiting.length > 0 && !closing.signal.aborted) wake();
-        });
-    };
-    return {
-      add(told: Told<T>) {
-        waiting.push(told);
-        wake();
-      },
-      wake,
-      idle: async () => working,
-    };
-  }
 
   return {
     accept(pdu, session) {
@@ -137,5 +88,58 @@ export function createDeliveries(deps: {
       reassembly.close();
       await Promise.all([receipts.idle(), inbound.idle()]);
     },
+  };
+}
+
+/** One call at a time, with all that came during the one before. */
+function queueOf<T>(
+  take: (batch: readonly T[]) => Promise<void>,
+  { closing, isStarted, log }: { closing: AbortSignal; isStarted(): boolean; log: Logger | undefined },
+) {
+  let waiting: Told<T>[] = [];
+  let working: Promise<void> | undefined;
+
+  async function work(): Promise<void> {
+    while (waiting.length > 0 && !closing.aborted) {
+      const batch = waiting.slice(0, LIMITS.receiptBatch);
+      const taken = await offer(batch.map(({ what }) => what));
+      if (!taken) return;
+      waiting = waiting.slice(batch.length);
+      for (const { acknowledge } of batch) acknowledge();
+    }
+  }
+
+  async function offer(batch: readonly T[]): Promise<boolean> {
+    for (let waitMs = 50; ; waitMs = Math.min(2 * waitMs, 5_000)) {
+      try {
+        await take(batch);
+        return true;
+      } catch (error) {
+        log?.warn(
+          { count: batch.length, err: error },
+          'What the SMS centre told was not taken; trying again',
+        );
+      }
+      await delay(waitMs, undefined, { signal: closing }).catch(() => undefined);
+      if (closing.aborted) return false;
+    }
+  }
+
+  const wake = (): void => {
+    if (!isStarted()) return;
+    working ??= Promise.resolve()
+      .then(work)
+      .finally(() => {
+        working = undefined;
+        if (waiting.length > 0 && !closing.aborted) wake();
+      });
+  };
+  return {
+    add(told: Told<T>) {
+      waiting.push(told);
+      wake();
+    },
+    wake,
+    idle: async () => working,
   };
 }

@@ -3,11 +3,11 @@ import type { Logger } from 'pino';
 import { LIMITS } from '../../domain/limits';
 import type { OptedOutCodes } from '../../domain/opted-out-codes';
 import { anyMayLeave, type MayLeave, type Provider, type Receipt, type ReceiptSink } from '../provider';
-import { keepBound } from './bind';
-import { createDeliveries } from './deliveries';
+import { type Bind, keepBound } from './bind';
+import { createDeliveries, type Deliveries } from './deliveries';
 import { PartIds } from './part-ids';
 import type { PartReceipt, SmsParts } from './parts';
-import { createPool } from './pool';
+import { createPool, type Pool } from './pool';
 import type { SmppReceipt } from './receipt-text';
 import type { SessionTimes } from './session';
 import { type MessageIdForm, readEndpoints, tlvFields } from './settings';
@@ -42,133 +42,165 @@ const EARLY_LOOK_MS = 15_000;
  * leaves its message `unknown`. docs/sms.md says what is supported, decision 17 how parts and receipts meet.
  */
 export function openSmppProvider(options: SmppProviderOptions): Provider {
-  const { optedOut, parts, log, times = TIMES } = options;
-  const { endpoints, longAsPayload, sendsReference } = readEndpoints(options.url);
-  const partIds = new PartIds(options.messageId);
-  const underWay = new Set<Promise<unknown>>();
-  const deliveries = createDeliveries({ resolve, optedOut, log });
-  const binds = endpoints.flatMap((endpoint) =>
-    Array.from({ length: options.binds }, () =>
-      keepBound({
-        endpoint: { ...endpoint, ca: options.ca },
-        times,
-        window: options.window,
-        onDelivery: deliveries.accept,
-        onChange: () => pool.look(),
-        log,
-      }),
-    ),
-  );
-  const pool = createPool(binds);
+  return new SmppProvider(options);
+}
+
+class SmppProvider implements Provider {
+  private readonly times: SessionTimes;
+  private readonly longAsPayload: boolean;
+  private readonly partIds: PartIds;
+  private readonly underWay = new Set<Promise<unknown>>();
+  private readonly deliveries: Deliveries;
+  private readonly binds: Bind[];
+  private readonly pool: Pool;
   // A kill leaves whole batches in doubt: no more of a batch is written than the windows hold, and the others
   // would only wait in it.
-  const batchMax = Math.min(LIMITS.handoverBatch, binds.length * options.window);
-  const submit = createSubmit({
-    pool,
-    longAsPayload,
-    sendsReference,
-    tlvs: tlvFields(options.tlvs),
-    optedOut,
-    onPart: (part) => partIds.add(part),
-    log,
-  });
-  let sink: ReceiptSink | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let closing: Promise<void> | undefined;
+  private readonly batchMax: number;
+  private readonly submit: ReturnType<typeof createSubmit>;
+  private sink: ReceiptSink | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private closing: Promise<void> | undefined;
+  private readonly ending = new Set<Promise<unknown>>();
+  readonly name: Provider['name'];
+  readonly channel: Provider['channel'];
+  readonly capabilities: Provider['capabilities'];
+
+  constructor(private readonly options: SmppProviderOptions) {
+    this.times = options.times ?? TIMES;
+    const { endpoints, longAsPayload, sendsReference } = readEndpoints(options.url);
+    this.longAsPayload = longAsPayload;
+    this.partIds = new PartIds(options.messageId);
+    this.deliveries = createDeliveries({
+      resolve: this.resolve,
+      optedOut: options.optedOut,
+      log: options.log,
+    });
+    this.binds = endpoints.flatMap((endpoint) =>
+      Array.from({ length: this.options.binds }, () =>
+        keepBound({
+          endpoint: { ...endpoint, ca: this.options.ca },
+          times: this.times,
+          window: this.options.window,
+          onDelivery: this.deliveries.accept,
+          onChange: () => this.pool.look(),
+          log: this.options.log,
+        }),
+      ),
+    );
+    this.pool = createPool(this.binds);
+    this.batchMax = Math.min(LIMITS.handoverBatch, this.binds.length * options.window);
+    this.submit = createSubmit({
+      pool: this.pool,
+      longAsPayload,
+      sendsReference,
+      tlvs: tlvFields(options.tlvs),
+      optedOut: options.optedOut,
+      onPart: (part) => this.partIds.add(part),
+      log: options.log,
+    });
+    this.name = 'smpp';
+    this.channel = 'sms';
+    this.capabilities = {
+      idempotent: false,
+      receipts: true,
+      batchMax: this.batchMax,
+      parallel: this.batchMax,
+      answersEach: true,
+    };
+  }
+
+  readonly start: Provider['start'] = async (receipts, inbound) => {
+    this.sink = receipts;
+    this.deliveries.start(receipts, inbound);
+    this.timer = setInterval(this.takeEarly, EARLY_LOOK_MS);
+    this.timer.unref();
+    this.takeEarly();
+  };
+
+  readonly handOver: Provider['handOver'] = async (messages, mayLeave = anyMayLeave) => {
+    if (messages.length > this.batchMax) {
+      throw new RangeError(`${messages.length} messages in a hand-over of at most ${this.batchMax}`);
+    }
+    const results = this.submitAll(messages, mayLeave);
+    this.underWay.add(results);
+    return results.finally(() => this.underWay.delete(results));
+  };
+
+  readonly close: Provider['close'] = () => (this.closing ??= this.closeAll());
 
   /** A receipt may be quicker than the answer to its submit_sm, and than what is made of that here. */
-  async function resolve(told: readonly SmppReceipt[]): Promise<Receipt[]> {
-    const known = told.map(({ partId }) => partIds.find(partId));
-    if (underWay.size > 0 && known.some((part) => !part)) {
+  private readonly resolve = async (told: readonly SmppReceipt[]): Promise<Receipt[]> => {
+    const known = told.map(({ partId }) => this.partIds.find(partId));
+    if (this.underWay.size > 0 && known.some((part) => !part)) {
       const patience = new AbortController();
       const limit = delay(LIMITS.smppEarlyMs, undefined, { signal: patience.signal }).catch(() => undefined);
-      await Promise.race([Promise.allSettled([...underWay]), limit]);
+      await Promise.race([Promise.allSettled([...this.underWay]), limit]);
       patience.abort();
     }
     const found: Receipt[] = [];
     const asked: PartReceipt[] = [];
     for (const [i, one] of told.entries()) {
-      const part = known[i] ?? partIds.find(one.partId);
+      const part = known[i] ?? this.partIds.find(one.partId);
       const receipt = receiptOf(one);
       if (part?.parts === 1) found.push({ id: part.messageId, ...receipt });
       else
         asked.push({
-          candidates: part ? [part.partId] : partIds.candidates(one.partId),
+          candidates: part ? [part.partId] : this.partIds.candidates(one.partId),
           known: part,
           receipt,
           about: one.about,
         });
     }
-    return asked.length === 0 ? found : [...found, ...(await parts.resolve(asked))];
-  }
+    return asked.length === 0 ? found : [...found, ...(await this.options.parts.resolve(asked))];
+  };
 
-  async function handOver(messages: Parameters<Provider['handOver']>[0], mayLeave: MayLeave) {
-    const submitted = await Promise.all(messages.map((message) => submit(message, mayLeave)));
+  private async submitAll(messages: Parameters<Provider['handOver']>[0], mayLeave: MayLeave) {
+    const submitted = await Promise.all(messages.map((message) => this.submit(message, mayLeave)));
     const long = submitted.flatMap((one) => one.long ?? []);
     if (long.length > 0) {
       // Were it not written, receipts that come to this process would still find their messages.
-      await parts.record(long).catch((error: unknown) => {
-        log?.error({ err: error, count: long.length }, 'The parts of long messages could not be recorded');
+      await this.options.parts.record(long).catch((error: unknown) => {
+        this.options.log?.error(
+          { err: error, count: long.length },
+          'The parts of long messages could not be recorded',
+        );
       });
     }
     return submitted.map(({ result }) => result);
   }
 
-  function takeEarly(): void {
+  private readonly takeEarly = (): void => {
     const tell: ReceiptSink = async (receipts) => {
-      if (!closing) await sink?.(receipts);
+      if (!this.closing) await this.sink?.(receipts);
     };
     const look = async () => {
-      await parts.takeEarly(tell);
-      await parts.settleLost(tell, { asOnePart: longAsPayload });
+      await this.options.parts.takeEarly(tell);
+      await this.options.parts.settleLost(tell, { asOnePart: this.longAsPayload });
     };
-    track(look()).catch((error: unknown) => {
-      log?.warn({ err: error }, 'Receipts that were put aside could not be read; trying again');
+    this.track(look()).catch((error: unknown) => {
+      this.options.log?.warn({ err: error }, 'Receipts that were put aside could not be read; trying again');
     });
-  }
+  };
 
-  const ending = new Set<Promise<unknown>>();
-  function track<T>(promise: Promise<T>): Promise<T> {
-    ending.add(promise);
-    const done = () => ending.delete(promise);
+  private track<T>(promise: Promise<T>): Promise<T> {
+    this.ending.add(promise);
+    const done = () => this.ending.delete(promise);
     promise.then(done, done);
     return promise;
   }
 
-  async function close(): Promise<void> {
-    clearInterval(timer);
-    pool.close();
+  private async closeAll(): Promise<void> {
+    clearInterval(this.timer);
+    this.pool.close();
     const patience = new AbortController();
     const limit = delay(LIMITS.httpDrainMs, undefined, { signal: patience.signal }).catch(() => undefined);
-    await Promise.race([Promise.allSettled([...underWay]), limit]);
+    await Promise.race([Promise.allSettled([...this.underWay]), limit]);
     patience.abort();
-    await deliveries.close();
-    await Promise.allSettled([...ending]);
-    await Promise.all(binds.map((bind) => bind.close()));
-    await Promise.allSettled([...underWay]);
+    await this.deliveries.close();
+    await Promise.allSettled([...this.ending]);
+    await Promise.all(this.binds.map((bind) => bind.close()));
+    await Promise.allSettled([...this.underWay]);
   }
-
-  return {
-    name: 'smpp',
-    channel: 'sms',
-    capabilities: { idempotent: false, receipts: true, batchMax, parallel: batchMax, answersEach: true },
-    async start(receipts, inbound) {
-      sink = receipts;
-      deliveries.start(receipts, inbound);
-      timer = setInterval(takeEarly, EARLY_LOOK_MS);
-      timer.unref();
-      takeEarly();
-    },
-    async handOver(messages, mayLeave = anyMayLeave) {
-      if (messages.length > batchMax) {
-        throw new RangeError(`${messages.length} messages in a hand-over of at most ${batchMax}`);
-      }
-      const results = handOver(messages, mayLeave);
-      underWay.add(results);
-      return results.finally(() => underWay.delete(results));
-    },
-    close: () => (closing ??= close()),
-  };
 }
 
 function receiptOf({ type, code, carrierCode, doneDate }: SmppReceipt): PartReceipt['receipt'] {

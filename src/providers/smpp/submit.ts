@@ -1,5 +1,7 @@
+import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { BoundedCache } from '../../domain/bounded-cache';
 import { LIMITS } from '../../domain/limits';
 import { messageReference } from '../../domain/message-reference';
 import { OPTED_OUT, type OptedOutCodes } from '../../domain/opted-out-codes';
@@ -9,10 +11,8 @@ import { encodeSms, encodeWhole, PARTS_MAX, type SmsPart } from './encode-sms';
 import { newPdu, type Pdu } from './library';
 import type { SentMessage } from './parts';
 import type { NoSlot, Pool } from './pool';
-import { createReferences } from './references';
 import type { Answer } from './session';
 import { ABOUT_TLVS, ACCEPTED, isThrottle, resultOfStatus, statusCode } from './statuses';
-import { validityPeriod } from './validity';
 
 export interface SubmitDeps {
   pool: Pool;
@@ -236,3 +236,36 @@ function bodyOf({ dataCoding, octets, hasHeader }: SmsPart): Record<string, unkn
 }
 
 const SHORT_MESSAGE_MAX = 254;
+
+/**
+ * Numbers that join the parts of a message at the phone, which tells messages to one destination apart by
+ * them: counted for each, so that the same comes again only after 255 others. Where the count is not known,
+ * because the process is new or the destination was forgotten, it begins anywhere: at the same place each time
+ * it would meet the number of a message still on its way after every restart, and not after one in 256.
+ */
+export function createReferences(): (destination: string) => () => number {
+  const last = new BoundedCache<number>(LIMITS.smppReferences);
+  return (destination) => () => {
+    const next = ((last.get(destination) ?? randomInt(256)) + 1) & 0xff;
+    last.set(destination, next);
+    return next;
+  };
+}
+
+/**
+ * How long a centre is to try, as SMPP 3.4 (7.1.1) writes a relative time: YYMMDDhhmmsstnnR. Relative, because a
+ * centre's clock or time zone may be wrong. Undefined without an end, and for one so far away that centres refuse it.
+ */
+export function validityPeriod(expiresAt: string | undefined, nowMs: number): string | undefined {
+  if (expiresAt === undefined) return undefined;
+  // Nothing at all would mean as long as the centre likes.
+  const seconds = Math.max(1, Math.ceil((Date.parse(expiresAt) - nowMs) / 1_000));
+  if (seconds > LIMITS.smppValidityHours * 3_600) return undefined;
+  const parts = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3_600) % 24,
+    Math.floor(seconds / 60) % 60,
+    seconds % 60,
+  ];
+  return `0000${parts.map((part) => String(part).padStart(2, '0')).join('')}000R`;
+}

@@ -51,56 +51,14 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
   const working = new Set<Promise<void>>();
   let closing = false;
 
-  const server = new SMTPServer({
-    name: returnPath.domain,
-    banner: 'Fanfare',
-    logger: false,
-    // Without a certificate of ours the library would offer one whose key is public.
-    disabledCommands: certificate ? ['AUTH'] : ['AUTH', 'STARTTLS'],
-    ...(certificate && { ...keyPairOf(certificate.current), minVersion: 'TLSv1.2' }),
-    disableReverseLookup: true,
-    size: LIMITS.smtpInboundBytes,
-    maxClients: LIMITS.smtpInboundConnections,
-    socketTimeout: LIMITS.smtpInboundIdleMs,
-    closeTimeout: 1_000,
-    onConnect(_session, callback) {
-      if (!certificate) return callback();
-      void certificate.renew().then((renewed) => {
-        if (renewed) server.updateSecureContext(keyPairOf(renewed));
-        callback();
-      });
-    },
-    onMailFrom(_address, { secure }, callback) {
-      callback(tls?.required && !secure ? refusal(530, '5.7.0 Must issue a STARTTLS command first') : null);
-    },
-    onRcptTo({ address }, session, callback) {
-      if (session.envelope.rcptTo.length >= LIMITS.smtpInboundRecipients) {
-        return callback(refusal(452, '4.5.3 Too many recipients'));
-      }
-      callback(purposeOf(address) ? null : refusal(550, '5.1.1 Nobody here has this address'));
-    },
-    onData(stream, session, callback) {
-      const work = take(stream, session).then(
-        () => callback(null),
-        (error: unknown) => {
-          if (!(error instanceof TooLarge))
-            log.warn({ err: error }, 'An inbound mail was not taken; it comes again');
-          callback(
-            error instanceof TooLarge ? refusal(552, '5.3.4 Too large') : refusal(451, '4.3.0 Not now'),
-          );
-        },
-      );
+  const server = createListener(options, certificate, {
+    isOurs: (address) => purposeOf(address) !== undefined,
+    take(stream, session) {
+      const work = take(stream, session);
       working.add(work);
-      void work.finally(() => working.delete(work));
+      void work.catch(() => undefined).finally(() => working.delete(work));
+      return work;
     },
-  });
-  // Of the error only its code: it also knows the addresses of both sides.
-  server.on('error', ({ code }: NodeJS.ErrnoException) =>
-    log.debug({ code }, 'An inbound mail connection broke'),
-  );
-  server.server.on('connection', (socket: Socket) => {
-    const end = setTimeout(() => socket.destroy(), options.connectionMs ?? LIMITS.smtpInboundConnectionMs);
-    socket.once('close', () => clearTimeout(end));
   });
 
   function purposeOf(address: string): Purpose | undefined {
@@ -157,6 +115,68 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
       await closed;
     },
   };
+}
+
+/** The server of the mail protocol, not listening yet. */
+function createListener(
+  options: SmtpInboundOptions,
+  certificate: Awaited<ReturnType<typeof openCertificate>> | undefined,
+  {
+    isOurs,
+    take,
+  }: { isOurs(address: string): boolean; take(stream: Readable, session: SMTPServerSession): Promise<void> },
+): SMTPServer {
+  const { tls, log } = options;
+  const server = new SMTPServer({
+    name: options.returnPath.domain,
+    banner: 'Fanfare',
+    logger: false,
+    // Without a certificate of ours the library would offer one whose key is public.
+    disabledCommands: certificate ? ['AUTH'] : ['AUTH', 'STARTTLS'],
+    ...(certificate && { ...keyPairOf(certificate.current), minVersion: 'TLSv1.2' }),
+    disableReverseLookup: true,
+    size: LIMITS.smtpInboundBytes,
+    maxClients: LIMITS.smtpInboundConnections,
+    socketTimeout: LIMITS.smtpInboundIdleMs,
+    closeTimeout: 1_000,
+    onConnect(_session, callback) {
+      if (!certificate) return callback();
+      void certificate.renew().then((renewed) => {
+        if (renewed) server.updateSecureContext(keyPairOf(renewed));
+        callback();
+      });
+    },
+    onMailFrom(_address, { secure }, callback) {
+      callback(tls?.required && !secure ? refusal(530, '5.7.0 Must issue a STARTTLS command first') : null);
+    },
+    onRcptTo({ address }, session, callback) {
+      if (session.envelope.rcptTo.length >= LIMITS.smtpInboundRecipients) {
+        return callback(refusal(452, '4.5.3 Too many recipients'));
+      }
+      callback(isOurs(address) ? null : refusal(550, '5.1.1 Nobody here has this address'));
+    },
+    onData(stream, session, callback) {
+      take(stream, session).then(
+        () => callback(null),
+        (error: unknown) => {
+          if (!(error instanceof TooLarge))
+            log.warn({ err: error }, 'An inbound mail was not taken; it comes again');
+          callback(
+            error instanceof TooLarge ? refusal(552, '5.3.4 Too large') : refusal(451, '4.3.0 Not now'),
+          );
+        },
+      );
+    },
+  });
+  // Of the error only its code: it also knows the addresses of both sides.
+  server.on('error', ({ code }: NodeJS.ErrnoException) =>
+    log.debug({ code }, 'An inbound mail connection broke'),
+  );
+  server.server.on('connection', (socket: Socket) => {
+    const end = setTimeout(() => socket.destroy(), options.connectionMs ?? LIMITS.smtpInboundConnectionMs);
+    socket.once('close', () => clearTimeout(end));
+  });
+  return server;
 }
 
 class TooLarge extends Error {}

@@ -47,65 +47,143 @@ export interface SmtpProvider extends Provider {
 }
 
 export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
-  const { log, connections = LIMITS.smtpConnectionsDefault } = options;
-  const timeouts = { connectMs: LIMITS.smtpConnectMs, answerMs: LIMITS.smtpAnswerMs, ...options.timeouts };
-  const relays = options.relays.map((address) =>
-    createSmtpRelay({ address, connections, heloName: options.heloName, timeouts, ca: options.ca }),
-  );
-  const choose = createRelayChoice(relays, connections);
-  const destinations = createDestinations();
-  const breaker = createSenderBreaker({
-    onClosed: (sender, pauseMs) =>
-      log.error({ sender, pauseMs }, 'Mail of this sender domain is refused by its receivers; it waits'),
-  });
-  const signerOf = createDkimSigners(options.dkim, options.dkimOf);
-  const returnPath =
-    options.returnPath && createReturnPath(options.returnPath.domain, options.returnPath.secret);
-  const batchMax = Math.min(
-    LIMITS.handoverBatch,
-    relays.length * connections * LIMITS.smtpBatchPerConnection,
-  );
-  const underWay = new Set<Promise<unknown>>();
-  let inbound: SmtpInbound | undefined;
-  let closing: Promise<void> | undefined;
+  return new SmtpRelayProvider(options);
+}
 
-  async function handOne(message: HandOver, deadlineMs: number, mayLeave: MayLeave): Promise<HandOverResult> {
-    if (closing) return CLOSED;
+class SmtpRelayProvider implements SmtpProvider {
+  private readonly connections: number;
+  private readonly timeouts: { connectMs: number; answerMs: number };
+  private readonly relays: SmtpRelay[];
+  private readonly choose: (tried: ReadonlySet<SmtpRelay>) => SmtpRelay | undefined;
+  private readonly destinations = createDestinations();
+  private readonly breaker: ReturnType<typeof createSenderBreaker>;
+  private readonly signerOf: ReturnType<typeof createDkimSigners>;
+  private readonly returnPath: ReturnPath | undefined;
+  private readonly batchMax: number;
+  private readonly underWay = new Set<Promise<unknown>>();
+  private inbound: SmtpInbound | undefined;
+  private closing: Promise<void> | undefined;
+  readonly name: SmtpProvider['name'];
+  readonly channel: SmtpProvider['channel'];
+  // Without the listener or the relay's events, nothing more is known.
+  readonly capabilities: SmtpProvider['capabilities'];
+
+  constructor(private readonly options: SmtpProviderOptions) {
+    this.connections = options.connections ?? LIMITS.smtpConnectionsDefault;
+    this.timeouts = { connectMs: LIMITS.smtpConnectMs, answerMs: LIMITS.smtpAnswerMs, ...options.timeouts };
+    this.relays = options.relays.map((address) =>
+      createSmtpRelay({
+        address,
+        connections: this.connections,
+        heloName: this.options.heloName,
+        timeouts: this.timeouts,
+        ca: this.options.ca,
+      }),
+    );
+    this.choose = createRelayChoice(this.relays, this.connections);
+    this.breaker = createSenderBreaker({
+      onClosed: (sender, pauseMs) =>
+        this.options.log.error(
+          { sender, pauseMs },
+          'Mail of this sender domain is refused by its receivers; it waits',
+        ),
+    });
+    this.signerOf = createDkimSigners(options.dkim, options.dkimOf);
+    this.returnPath =
+      options.returnPath && createReturnPath(options.returnPath.domain, options.returnPath.secret);
+    this.batchMax = Math.min(
+      LIMITS.handoverBatch,
+      this.relays.length * this.connections * LIMITS.smtpBatchPerConnection,
+    );
+    this.name = 'smtp';
+    this.channel = 'email';
+    this.capabilities = {
+      idempotent: false,
+      receipts: options.listen !== undefined || options.eventHeaders !== undefined,
+      batchMax: this.batchMax,
+      parallel: this.relays.length * this.connections,
+      answersEach: true,
+    };
+  }
+
+  get inboundPort(): SmtpProvider['inboundPort'] {
+    return this.inbound?.port;
+  }
+
+  readonly start: SmtpProvider['start'] = async (sink) => {
+    if (!this.options.listen || !this.returnPath || this.closing) return;
+    this.inbound = await openSmtpInbound({
+      ...this.options.listen,
+      returnPath: this.returnPath,
+      sink,
+      unsubscribe: this.options.unsubscribe,
+      log: this.options.log,
+    });
+  };
+
+  readonly handOver: SmtpProvider['handOver'] = async (messages, mayLeave = anyMayLeave) => {
+    if (messages.length > this.batchMax) {
+      throw new RangeError(`${messages.length} messages in a hand-over of at most ${this.batchMax}`);
+    }
+    const deadlineMs = Date.now() + LIMITS.smtpBatchMs;
+    const results = Promise.all(
+      messages.map((message) =>
+        this.handOne(message, deadlineMs, mayLeave).catch((error: unknown): HandOverResult => {
+          this.options.log.error({ err: error, id: message.id }, 'A mail failed in an unforeseen way');
+          return { kind: 'unknown' };
+        }),
+      ),
+    );
+    this.underWay.add(results);
+    try {
+      return await results;
+    } finally {
+      this.underWay.delete(results);
+    }
+  };
+
+  readonly close: SmtpProvider['close'] = () => {
+    this.closing ??= this.closeAll();
+    return this.closing;
+  };
+
+  private async handOne(message: HandOver, deadlineMs: number, mayLeave: MayLeave): Promise<HandOverResult> {
+    if (this.closing) return CLOSED;
     // Apart by workspace: what one does to its reputation closes no way of another with the same domain.
     const sender = `${message.workspaceId ?? ''} ${domainOf(splitSender(message.from).address)}`;
-    const turn = breaker.ask(sender);
+    const turn = this.breaker.ask(sender);
     if (turn.kind === 'closed') return senderWaits(turn.retryAfterMs);
     const host = domainOf(message.to);
-    const entry = await destinations.enter(host, deadlineMs);
+    const entry = await this.destinations.enter(host, deadlineMs);
     if (entry.kind === 'wait') {
       return { kind: 'throttled', retryAfterMs: entry.retryAfterMs, scope: 'message' };
     }
     let senderWaitMs: number | undefined;
     try {
-      const { mime, messageId } = await write(message);
-      const outcome = await relay({
-        envelope: { from: envelopeSender(message, returnPath), to: message.to },
+      const { mime, messageId } = await this.write(message);
+      const outcome = await this.relay({
+        envelope: { from: envelopeSender(message, this.returnPath), to: message.to },
         mime,
         deadlineMs,
         isVetoed: () =>
           !mayLeave(message) ||
-          destinations.silentMs(host) > 0 ||
-          (turn.kind !== 'trial' && breaker.closedMs(sender) > 0),
-        learn(outcome) {
+          this.destinations.silentMs(host) > 0 ||
+          (turn.kind !== 'trial' && this.breaker.closedMs(sender) > 0),
+        learn: (outcome) => {
           if (outcome.kind === 'accepted') {
-            breaker.taken(sender);
+            this.breaker.taken(sender);
             entry.leave('taken');
           } else if (outcome.kind === 'refused') {
             const { class: kind } = classify(outcome.reply, outcome.stage);
-            if (kind === 'sender') senderWaitMs = breaker.refused(sender);
+            if (kind === 'sender') senderWaitMs = this.breaker.refused(sender);
             // Before a relay knows the recipient, its answer is about itself.
             if (kind === 'slow_down' && outcome.stage !== 'mail') entry.leave('slow_down');
           }
         },
       });
       if (outcome.kind === 'accepted') return { kind: 'accepted', providerId: messageId };
-      if (outcome.kind === 'not_begun' && !closing) {
-        return mayLeave(message) ? waiting(host, sender) : { kind: 'stayed' };
+      if (outcome.kind === 'not_begun' && !this.closing) {
+        return mayLeave(message) ? this.waiting(host, sender) : { kind: 'stayed' };
       }
       return resultOf(outcome, message, senderWaitMs);
     } finally {
@@ -114,31 +192,31 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
   }
 
   /** Its turn came too late, or was taken from it. */
-  function waiting(host: string, sender: string): HandOverResult {
-    const silentMs = destinations.silentMs(host);
+  private waiting(host: string, sender: string): HandOverResult {
+    const silentMs = this.destinations.silentMs(host);
     if (silentMs > 0) return { kind: 'throttled', retryAfterMs: silentMs, scope: 'message' };
-    const closedMs = breaker.closedMs(sender);
+    const closedMs = this.breaker.closedMs(sender);
     if (closedMs > 0) return senderWaits(closedMs);
     return { kind: 'throttled', retryAfterMs: NOT_BEGUN_MS, scope: 'message' };
   }
 
-  async function write(message: HandOver): Promise<{ mime: Buffer; messageId: string }> {
+  private async write(message: HandOver): Promise<{ mime: Buffer; messageId: string }> {
     const { headers, body, messageId } = composeMail(message, Date.now());
-    headers.push(...(options.eventHeaders?.(message.id) ?? []));
+    headers.push(...(this.options.eventHeaders?.(message.id) ?? []));
     let head = writeHeaders(headers);
-    const signer = signerOf(domainOf(splitSender(message.from).address));
+    const signer = this.signerOf(domainOf(splitSender(message.from).address));
     if (signer) head = `DKIM-Signature: ${await signer.sign(headers, body)}\r\n${head}`;
     // Every byte is ASCII by now.
     return { mime: Buffer.from(`${head}\r\n${body}`, 'latin1'), messageId };
   }
 
   /** The next relay is asked only as long as none has got anything. */
-  async function relay(mail: Parameters<SmtpRelay['deliver']>[0]): Promise<RelayOutcome> {
+  private async relay(mail: Parameters<SmtpRelay['deliver']>[0]): Promise<RelayOutcome> {
     const tried = new Set<SmtpRelay>();
     let last: RelayOutcome = { kind: 'not_begun' };
     for (;;) {
       const isLate = tried.size > 0 && Date.now() > mail.deadlineMs;
-      const next = closing || isLate ? undefined : choose(tried);
+      const next = this.closing || isLate ? undefined : this.choose(tried);
       if (!next) return last;
       const outcome = await next.deliver(mail);
       if (outcome.kind !== 'unreachable' && outcome.kind !== 'not_offered') return outcome;
@@ -148,65 +226,15 @@ export function openSmtpProvider(options: SmtpProviderOptions): SmtpProvider {
     }
   }
 
-  return {
-    name: 'smtp',
-    channel: 'email',
-    // Without the listener or the relay's events, nothing more is known.
-    capabilities: {
-      idempotent: false,
-      receipts: options.listen !== undefined || options.eventHeaders !== undefined,
-      batchMax,
-      parallel: relays.length * connections,
-      answersEach: true,
-    },
-    get inboundPort() {
-      return inbound?.port;
-    },
-    async start(sink) {
-      if (!options.listen || !returnPath || closing) return;
-      inbound = await openSmtpInbound({
-        ...options.listen,
-        returnPath,
-        sink,
-        unsubscribe: options.unsubscribe,
-        log,
-      });
-    },
-    async handOver(messages, mayLeave = anyMayLeave) {
-      if (messages.length > batchMax) {
-        throw new RangeError(`${messages.length} messages in a hand-over of at most ${batchMax}`);
-      }
-      const deadlineMs = Date.now() + LIMITS.smtpBatchMs;
-      const results = Promise.all(
-        messages.map((message) =>
-          handOne(message, deadlineMs, mayLeave).catch((error: unknown): HandOverResult => {
-            log.error({ err: error, id: message.id }, 'A mail failed in an unforeseen way');
-            return { kind: 'unknown' };
-          }),
-        ),
-      );
-      underWay.add(results);
-      try {
-        return await results;
-      } finally {
-        underWay.delete(results);
-      }
-    },
-    close() {
-      closing ??= closeAll();
-      return closing;
-    },
-  };
-
-  async function closeAll(): Promise<void> {
-    await inbound?.close();
-    for (const one of relays) one.drain();
+  private async closeAll(): Promise<void> {
+    await this.inbound?.close();
+    for (const one of this.relays) one.drain();
     const giveUp = new AbortController();
     const patience = delay(LIMITS.smtpDrainMs, undefined, { signal: giveUp.signal }).catch(() => undefined);
-    await Promise.race([Promise.allSettled(underWay), patience]);
+    await Promise.race([Promise.allSettled(this.underWay), patience]);
     giveUp.abort();
-    for (const one of relays) one.close();
-    await Promise.allSettled(underWay);
+    for (const one of this.relays) one.close();
+    await Promise.allSettled(this.underWay);
   }
 }
 

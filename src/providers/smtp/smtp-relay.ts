@@ -53,144 +53,159 @@ function wasHungUp(outcome: SendOutcome): boolean {
   return outcome.kind === 'not_offered';
 }
 
-export function createSmtpRelay({
-  address,
-  connections,
-  ...session
-}: {
+interface SmtpRelayDeps {
   address: SmtpRelayAddress;
   connections: number;
   heloName: string | undefined;
   timeouts: SmtpTimeouts;
   ca?: Buffer | undefined;
-}): SmtpRelay {
-  const options: SessionOptions = { relay: address, ...session };
-  const idle: SmtpSession[] = [];
-  const inUse = new Set<SmtpSession>();
-  /** How to admit each that waits, and how to send it away. */
-  const waiting = new Map<() => void, () => void>();
-  let load = 0;
-  let free = connections;
-  let closed = false;
-  let trouble: SmtpUnreachable | undefined;
-  let troubleMs = 0;
-  let troubleUntilMs = 0;
-  let idleTimer: NodeJS.Timeout | undefined;
+}
 
-  async function sendOn({ envelope, mime, deadlineMs, isVetoed }: RelayedMail): Promise<RelayOutcome> {
+export function createSmtpRelay(deps: SmtpRelayDeps): SmtpRelay {
+  return new PooledRelay(deps);
+}
+
+class PooledRelay implements SmtpRelay {
+  private readonly options: SessionOptions;
+  private readonly idle: SmtpSession[] = [];
+  private readonly inUse = new Set<SmtpSession>();
+  /** How to admit each that waits, and how to send it away. */
+  private readonly waiting = new Map<() => void, () => void>();
+  private loadNow = 0;
+  private free: number;
+  private closed = false;
+  private lastTrouble: SmtpUnreachable | undefined;
+  private troubleMs = 0;
+  private troubleUntilMs = 0;
+  private idleTimer: NodeJS.Timeout | undefined;
+  readonly address: SmtpRelay['address'];
+
+  constructor(deps: SmtpRelayDeps) {
+    this.options = sessionOptions(deps);
+    this.free = deps.connections;
+    this.address = deps.address;
+  }
+
+  get load(): SmtpRelay['load'] {
+    return this.loadNow;
+  }
+
+  get trouble(): SmtpRelay['trouble'] {
+    return this.isTroubled() ? this.lastTrouble : undefined;
+  }
+
+  readonly deliver: SmtpRelay['deliver'] = async (mail) => {
+    this.loadNow += 1;
+    try {
+      if (!(await this.placeBy(mail.deadlineMs))) return { kind: 'not_begun' };
+      try {
+        const outcome = await this.sendOn(mail);
+        mail.learn(outcome);
+        return outcome;
+      } finally {
+        this.leave();
+      }
+    } finally {
+      this.loadNow -= 1;
+    }
+  };
+
+  readonly drain: SmtpRelay['drain'] = () => {
+    this.closed = true;
+    clearTimeout(this.idleTimer);
+    this.closeIdle();
+    for (const giveUp of [...this.waiting.values()]) giveUp();
+  };
+
+  readonly close: SmtpRelay['close'] = () => {
+    for (const one of this.inUse) one.abort();
+  };
+
+  private async sendOn({ envelope, mime, deadlineMs, isVetoed }: RelayedMail): Promise<RelayOutcome> {
     for (;;) {
       if (isVetoed()) return { kind: 'not_begun' };
-      const kept = idle.pop();
+      const kept = this.idle.pop();
       if (kept && !kept.usable) continue;
-      if (!kept && isTroubled()) return { kind: 'unreachable', reason: trouble as SmtpUnreachable };
-      const current = kept ?? (await open());
+      if (!kept && this.isTroubled())
+        return { kind: 'unreachable', reason: this.lastTrouble as SmtpUnreachable };
+      const current = kept ?? (await this.open());
       if (current instanceof SmtpUnreachable) return { kind: 'unreachable', reason: current };
       // A connection takes seconds to be made, where a relay is slow.
       if (!kept && isVetoed()) {
-        keep(current);
+        this.keep(current);
         return { kind: 'not_begun' };
       }
-      inUse.add(current);
+      this.inUse.add(current);
       const outcome = await current.send(envelope, mime);
-      inUse.delete(current);
-      keep(current);
-      if (kept && wasHungUp(outcome) && !closed && Date.now() < deadlineMs) continue;
+      this.inUse.delete(current);
+      this.keep(current);
+      if (kept && wasHungUp(outcome) && !this.closed && Date.now() < deadlineMs) continue;
       return outcome;
     }
   }
 
-  async function open(): Promise<SmtpSession | SmtpUnreachable> {
+  private async open(): Promise<SmtpSession | SmtpUnreachable> {
     try {
-      const opened = await openSmtpSession(options);
-      trouble = undefined;
-      troubleMs = 0;
-      if (!closed) return opened;
+      const opened = await openSmtpSession(this.options);
+      this.lastTrouble = undefined;
+      this.troubleMs = 0;
+      if (!this.closed) return opened;
       opened.close();
       return new SmtpUnreachable('closed', undefined, false, undefined);
     } catch (error) {
       if (!(error instanceof SmtpUnreachable)) throw error;
-      trouble = error;
+      this.lastTrouble = error;
       // Connections that fail together are one failure.
-      if (!isTroubled()) {
-        troubleMs = Math.min(troubleMs * 2 || TROUBLE_FIRST_MS, TROUBLE_MAX_MS);
-        troubleUntilMs = Date.now() + troubleMs;
+      if (!this.isTroubled()) {
+        this.troubleMs = Math.min(this.troubleMs * 2 || TROUBLE_FIRST_MS, TROUBLE_MAX_MS);
+        this.troubleUntilMs = Date.now() + this.troubleMs;
       }
       return error;
     }
   }
 
-  const isTroubled = () => trouble !== undefined && Date.now() < troubleUntilMs;
+  private readonly isTroubled = () => this.lastTrouble !== undefined && Date.now() < this.troubleUntilMs;
 
-  function keep(current: SmtpSession): void {
-    if (closed || !current.usable) {
+  private keep(current: SmtpSession): void {
+    if (this.closed || !current.usable) {
       current.close();
       return;
     }
-    idle.push(current);
-    clearTimeout(idleTimer);
-    idleTimer = setTimeout(closeIdle, IDLE_MS);
-    idleTimer.unref();
+    this.idle.push(current);
+    clearTimeout(this.idleTimer);
+    this.idleTimer = setTimeout(this.closeIdle, IDLE_MS);
+    this.idleTimer.unref();
   }
 
-  function closeIdle(): void {
-    for (const one of idle.splice(0)) one.close();
-  }
+  private readonly closeIdle = (): void => {
+    for (const one of this.idle.splice(0)) one.close();
+  };
 
-  function placeBy(deadlineMs: number): Promise<boolean> {
-    if (closed) return Promise.resolve(false);
-    if (free > 0) {
-      free -= 1;
+  private placeBy(deadlineMs: number): Promise<boolean> {
+    if (this.closed) return Promise.resolve(false);
+    if (this.free > 0) {
+      this.free -= 1;
       return Promise.resolve(true);
     }
     return new Promise((done) => {
       const settle = (admitted: boolean) => {
         clearTimeout(timer);
-        waiting.delete(admit);
+        this.waiting.delete(admit);
         done(admitted);
       };
       const admit = () => settle(true);
       const timer = setTimeout(() => settle(false), Math.max(0, deadlineMs - Date.now()));
-      waiting.set(admit, () => settle(false));
+      this.waiting.set(admit, () => settle(false));
     });
   }
 
-  function leave(): void {
-    const [next] = waiting.keys();
+  private leave(): void {
+    const [next] = this.waiting.keys();
     if (next) next();
-    else free += 1;
+    else this.free += 1;
   }
-
-  return {
-    address,
-    get load() {
-      return load;
-    },
-    get trouble() {
-      return isTroubled() ? trouble : undefined;
-    },
-    async deliver(mail) {
-      load += 1;
-      try {
-        if (!(await placeBy(mail.deadlineMs))) return { kind: 'not_begun' };
-        try {
-          const outcome = await sendOn(mail);
-          mail.learn(outcome);
-          return outcome;
-        } finally {
-          leave();
-        }
-      } finally {
-        load -= 1;
-      }
-    },
-    drain() {
-      closed = true;
-      clearTimeout(idleTimer);
-      closeIdle();
-      for (const giveUp of [...waiting.values()]) giveUp();
-    },
-    close() {
-      for (const one of inUse) one.abort();
-    },
-  };
 }
+
+const sessionOptions = ({ address, heloName, timeouts, ca }: SmtpRelayDeps): SessionOptions => ({
+  ...{ relay: address, heloName, timeouts, ca },
+});

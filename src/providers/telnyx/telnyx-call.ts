@@ -1,6 +1,6 @@
 import type { AnsweredBy } from '../../domain/voice/answer-detection/detection';
 import type { Receipt } from '../provider';
-import type { CallEnding, CallFacts, CommandEnd } from '../vendor/call-desk';
+import type { CallEnding, CallFacts, CommandEnd } from '../vendor/call-control';
 import { wordIn } from '../vendor/vendor-answer';
 import { objectAt } from './telnyx-client';
 import { type CommandState, readState } from './telnyx-commands';

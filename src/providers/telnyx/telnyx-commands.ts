@@ -1,7 +1,7 @@
 import { KEYS_MAX } from '../../domain/voice/call-gather';
 import type { Instruction } from '../../domain/voice/call-script';
 import type { XmlElement } from '../../domain/voice/xml-tree';
-import type { CommandPlace } from '../vendor/call-desk';
+import type { CommandPlace } from '../vendor/call-control';
 import { chunksOf } from '../vendor/text-chunks';
 import type { CallCommands } from '../vendor/vendor';
 

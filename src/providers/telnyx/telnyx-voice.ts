@@ -4,7 +4,7 @@ import { CALL_DEFAULTS } from '../../domain/voice/call-options';
 import type { HttpAnswer } from '../http-answer';
 import type { NoAnswer } from '../http-exchange';
 import type { HandOver, Provider } from '../provider';
-import { callingAccount } from '../vendor/call-desk';
+import { callingAccount } from '../vendor/call-control';
 import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import type { JsonClient } from '../vendor/json-client';
 import { provenAddress } from '../vendor/message-address';

@@ -1,6 +1,6 @@
 import type { AnsweredBy } from '../../domain/voice/answer-detection/detection';
 import type { InboundSms, Receipt } from '../provider';
-import type { CallFacts } from '../vendor/call-desk';
+import type { CallFacts } from '../vendor/call-control';
 import { errorClass } from '../vendor/error-class';
 import {
   type Callback,

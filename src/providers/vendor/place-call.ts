@@ -1,5 +1,5 @@
 import type { HandOver, HandOverResult } from '../provider';
-import type { CallDesk, CallingAccount } from './call-desk';
+import type { CallDesk, CallingAccount } from './call-control';
 
 /**
  * Writes a call down, has it made at the vendor, and forgets it where it was certainly not made. Written first, because the

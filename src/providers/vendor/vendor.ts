@@ -3,7 +3,7 @@ import type { Channel } from '../../domain/channel';
 import type { CallOptions } from '../../domain/voice/call-options';
 import type { Instruction } from '../../domain/voice/call-script';
 import type { InboundSms, Provider, Receipt } from '../provider';
-import type { CallDesk, CallFacts, CommandEnd, CommandPlace } from './call-desk';
+import type { CallDesk, CallFacts, CommandEnd, CommandPlace } from './call-control';
 
 /**
  * A carrier with an API of its own. Each kind is one object: it opens the provider of an account on a channel, reads its

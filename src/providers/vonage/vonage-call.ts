@@ -1,6 +1,6 @@
 import type { AnsweredBy } from '../../domain/voice/answer-detection/detection';
 import type { Receipt } from '../provider';
-import type { CallFacts } from '../vendor/call-desk';
+import type { CallFacts } from '../vendor/call-control';
 import { type Callback, type CallbackAccount, type DocumentReading, header } from '../vendor/vendor';
 import { objectIn, wordIn } from '../vendor/vendor-answer';
 import { RECORDED_PARAMETER } from './ncco';

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../domain/limits';
 import { CALL_DEFAULTS } from '../../domain/voice/call-options';
 import type { HandOver, HandOverResult, InDoubt, LookUpResult, Provider } from '../provider';
-import { callingAccount } from '../vendor/call-desk';
+import { callingAccount } from '../vendor/call-control';
 import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import { impossible } from '../vendor/inabilities';
 import { provenAddress } from '../vendor/message-address';

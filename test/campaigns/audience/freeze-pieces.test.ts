@@ -4,9 +4,13 @@ import fc from 'fast-check';
 import { type Kysely, sql } from 'kysely';
 import { suppression } from '../../../src/app/suppression-rule';
 import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions';
-import { type AudienceInput, freezeAudience, freezeShard } from '../../../src/campaigns/audience/audience';
+import {
+  type AudienceInput,
+  freezeAudience,
+  freezeShard,
+  shardEnds,
+} from '../../../src/campaigns/audience/audience';
 import { audienceOf, rankedContacts } from '../../../src/campaigns/audience/audience-sql';
-import { shardEnds } from '../../../src/campaigns/audience/shard-ends';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { closeRun, frozenShards } from '../../../src/campaigns/runs/run-end';

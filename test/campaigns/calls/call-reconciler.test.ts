@@ -8,7 +8,7 @@ import {
   progressOf,
 } from '../../../src/campaigns/calls/call-reconciler';
 import { openCall, recordStep, withdrawCall } from '../../../src/campaigns/calls/calls';
-import type { CallReviver } from '../../../src/campaigns/model/ports';
+import type { CallReviver } from '../../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { plantAudience } from '../../support/audience';

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { createExplanations } from '../../../src/campaigns/explain/explain';
 import { listSkipped } from '../../../src/campaigns/explain/skipped';
-import type { MessageStories } from '../../../src/campaigns/model/ports';
+import type { MessageStories } from '../../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { messageStories } from '../../../src/messaging/events/stories';
 import type { MessagingTables } from '../../../src/messaging/model/tables';

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { storeCallEvents } from '../../../src/campaigns/calls/call-events';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
-import { classifyLook } from '../../../src/campaigns/watch/classify-look';
 import { type RunFacts, readLooks } from '../../../src/campaigns/watch/run-facts';
+import { classifyLook } from '../../../src/campaigns/watch/watcher';
 import { messageUid } from '../../../src/domain/ids';
 import { StagedRun } from '../../support/staged-run';
 import { describeWithDatabase } from '../../support/storage';

@@ -6,7 +6,7 @@ import { occurrenceActivities } from '../../../activities/occurrences';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { findCampaign } from '../../../src/campaigns/model/campaign-record';
-import type { CampaignSchedules, RunLauncher } from '../../../src/campaigns/model/ports';
+import type { CampaignSchedules, RunLauncher } from '../../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { beginRun, liveRuns, moveRun } from '../../../src/campaigns/runs/runs';
 import {

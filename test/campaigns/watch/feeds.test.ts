@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import { feedHeads, outcomeNews } from '../../../src/app/service-gateway';
-import type { FeedHeads } from '../../../src/campaigns/model/ports';
+import type { FeedHeads } from '../../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { readCursor } from '../../../src/campaigns/outcomes/outcomes';
 import { moveRun } from '../../../src/campaigns/runs/runs';

@@ -2,7 +2,7 @@
 
 import { sql } from 'kysely';
 import { LIMITS } from '../../../src/domain/limits';
-import type { MessageStory } from '../../../src/domain/message-story';
+import type { MessageStory } from '../../../src/domain/message-history';
 import { liftSuppressions } from '../../../src/messaging/suppression/lift-suppressions';
 import { upsertSuppressions } from '../../../src/messaging/suppression/suppression-rows';
 import { describeWithDatabase } from '../../support/storage';

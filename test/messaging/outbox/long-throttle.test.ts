@@ -1,4 +1,4 @@
-import { LongThrottle } from '../../../src/messaging/outbox/deliver/long-throttle';
+import { LongThrottle } from '../../../src/messaging/outbox/deliver/provider-limiter';
 import type { HandOverResult } from '../../../src/providers/provider';
 
 const throttled = (retryAfterMs: number, scope?: 'message' | 'sender'): HandOverResult => ({

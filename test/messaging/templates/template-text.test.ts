@@ -1,7 +1,7 @@
 /** Proves the text part that is derived from a template’s HTML. */
 
 import { LIMITS } from '../../../src/domain/limits';
-import { derivedText } from '../../../src/messaging/templates/template-text';
+import { derivedText } from '../../../src/messaging/templates/template-parts';
 
 describe('the text part derived from a template', () => {
   test.each([

@@ -1,7 +1,6 @@
 /** Proves which addresses a customer’s URL may lead to. */
 
-import { kindOfAddress } from '../../../src/messaging/webhooks/private-addresses';
-import { createTargetGuard } from '../../../src/messaging/webhooks/target-guard';
+import { createTargetGuard, kindOfAddress } from '../../../src/messaging/webhooks/target-guard';
 
 describe('the kind of an address', () => {
   test.each([

@@ -3,7 +3,7 @@ import { measureSms } from '../../../src/domain/sms-encoding';
 import { encodeSms, type SmsPart } from '../../../src/providers/smpp/encode-sms';
 import { readInbound } from '../../../src/providers/smpp/inbound-text';
 import type { Pdu } from '../../../src/providers/smpp/library';
-import { createReferences } from '../../../src/providers/smpp/references';
+import { createReferences } from '../../../src/providers/smpp/submit';
 
 const encode = (text: string): SmsPart[] => encodeSms(text, () => 7);
 const asPdu = ({ dataCoding, octets, hasHeader }: SmsPart) =>

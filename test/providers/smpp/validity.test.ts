@@ -1,4 +1,4 @@
-import { validityPeriod } from '../../../src/providers/smpp/validity';
+import { validityPeriod } from '../../../src/providers/smpp/submit';
 
 const NOW_MS = Date.parse('2026-11-22T12:00:00.000Z');
 const inSeconds = (seconds: number) => new Date(NOW_MS + seconds * 1_000).toISOString();

@@ -8,7 +8,7 @@ import type {
   Provider,
   ReceiptSink,
 } from '../../../src/providers/provider';
-import { openTwilioSms } from '../../../src/providers/twilio/twilio-sms';
+import { openTwilioSms } from '../../../src/providers/twilio/twilio';
 import type { VendorAccount } from '../../../src/providers/vendor/vendor';
 import { type FakeAnswer, type FakeTwilio, startFakeTwilio, TO } from '../../support/fake-twilio';
 import { providerConformance, type Rig } from '../conformance';

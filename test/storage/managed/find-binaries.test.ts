@@ -4,8 +4,11 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { findPostgresBinaries, lookForPostgres } from '../../../src/storage/managed/find-binaries';
-import { npmPackage } from '../../../src/storage/managed/npm-package';
+import {
+  findPostgresBinaries,
+  lookForPostgres,
+  npmPackage,
+} from '../../../src/storage/managed/find-binaries';
 import { writeScript } from '../../temporal/download-site';
 
 let directory: string;

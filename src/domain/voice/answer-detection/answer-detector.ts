@@ -73,139 +73,166 @@ export interface AnswerDetector {
 }
 
 export function createAnswerDetector(options: Partial<AnswerOptions> = {}): AnswerDetector {
-  const bounds = { ...ANSWER_DEFAULTS, ...options };
-  const spectrum = createFrameSpectrum();
-  const floor = createNoiseFloor();
-  const tone = createToneRun();
-  const speech = createHeardSpeech();
+  return new SampleAnswerDetector(options);
+}
+
+class SampleAnswerDetector implements AnswerDetector {
+  private readonly bounds: {
+    initialSilenceMs: number;
+    greetingMaxMs: number;
+    wordsMax: number;
+    speechEndMs: number;
+    machineSilenceMs: number;
+    beepMinMs: number;
+    beepMaxMs: number;
+    decideWithinMs: number;
+    greetingEndWithinMs: number;
+  };
+  private readonly spectrum = createFrameSpectrum();
+  private readonly floor = createNoiseFloor();
+  private readonly tone = createToneRun();
+  private readonly speech = createHeardSpeech();
   /** The speech before the present tone, because a tone that becomes a beep was no word. */
-  const beforeTone = createHeardSpeech();
-  const pending = new Int16Array(FRAME_SAMPLES);
-  let pendingSamples = 0;
-
-  let state: 'listening' | 'machine' | 'done' = 'listening';
-  let nowMs = 0;
-  let machineSinceMs = 0;
+  private readonly beforeTone = createHeardSpeech();
+  private readonly pending = new Int16Array(FRAME_SAMPLES);
+  private pendingSamples = 0;
+  private state: 'listening' | 'machine' | 'done' = 'listening';
+  private nowMs = 0;
+  private machineSinceMs = 0;
   /** `possible`: still too short. `sure`: a tone. `over`: ended, and waiting for the silence after it. */
-  let beep: 'none' | 'possible' | 'sure' | 'over' = 'none';
-  let quietMs = 0;
-  let activeDb = 0;
-  let activeFrames = 0;
+  private beep: 'none' | 'possible' | 'sure' | 'over' = 'none';
+  private quietMs = 0;
+  private activeDb = 0;
+  private activeFrames = 0;
 
-  function takeFrame(frame: Int16Array): Detection | undefined {
-    nowMs += FRAME_MS;
-    const power = spectrum.powerDb(frame);
-    const active = floor.isActive(power);
-    followTone(active ? spectrum.toneHz(frame) : 0, active);
-    if (beep !== 'sure') {
-      hear(speech, active, nowMs, FRAME_MS);
+  constructor(options: Partial<AnswerOptions> = {}) {
+    this.bounds = { ...ANSWER_DEFAULTS, ...options };
+  }
+
+  readonly push: AnswerDetector['push'] = (frame) => {
+    let found: Detection | undefined;
+    for (let at = 0; at < frame.length && this.state !== 'done'; ) {
+      const taken = Math.min(frame.length - at, FRAME_SAMPLES - this.pendingSamples);
+      for (let i = 0; i < taken; i++) this.pending[this.pendingSamples + i] = frame[at + i] as number;
+      at += taken;
+      this.pendingSamples += taken;
+      if (this.pendingSamples < FRAME_SAMPLES) break;
+      this.pendingSamples = 0;
+      found = this.takeFrame(this.pending) ?? found;
+    }
+    return found;
+  };
+
+  readonly end: AnswerDetector['end'] = () => {
+    if (this.state === 'done') return undefined;
+    // A machine that hangs up right after its beep leaves no silence to wait for.
+    const found = this.beep === 'sure' || this.beep === 'over' ? this.finishedTone() : undefined;
+    const ended = found ?? (this.state === 'listening' ? this.verdict('unknown', 'call_ended') : undefined);
+    this.state = 'done';
+    return ended;
+  };
+
+  private takeFrame(frame: Int16Array): Detection | undefined {
+    this.nowMs += FRAME_MS;
+    const power = this.spectrum.powerDb(frame);
+    const active = this.floor.isActive(power);
+    this.followTone(active ? this.spectrum.toneHz(frame) : 0, active);
+    if (this.beep !== 'sure') {
+      hear(this.speech, active, this.nowMs, FRAME_MS);
       if (active) {
-        activeDb += power;
-        activeFrames++;
+        this.activeDb += power;
+        this.activeFrames++;
       }
     }
-    return toneVerdict() ?? (state === 'listening' ? firstVerdict() : machineVerdict());
+    return this.toneVerdict() ?? (this.state === 'listening' ? this.firstVerdict() : this.machineVerdict());
   }
 
-  function followTone(hz: number, active: boolean): void {
-    const event = tone.next(hz);
+  private followTone(hz: number, active: boolean): void {
+    const event = this.tone.next(hz);
     if (event === 'began') {
-      Object.assign(beforeTone, speech);
-      beep = 'possible';
+      Object.assign(this.beforeTone, this.speech);
+      this.beep = 'possible';
     } else if (event === 'ended') {
-      beep = beep === 'sure' ? 'over' : 'none';
+      this.beep = this.beep === 'sure' ? 'over' : 'none';
       // The tone is over after two frames without it.
-      quietMs = FRAME_MS;
+      this.quietMs = FRAME_MS;
     }
-    if (beep === 'possible' && tone.ms() >= bounds.beepMinMs) {
-      beep = 'sure';
-      Object.assign(speech, beforeTone);
+    if (this.beep === 'possible' && this.tone.ms() >= this.bounds.beepMinMs) {
+      this.beep = 'sure';
+      Object.assign(this.speech, this.beforeTone);
     }
-    if (beep !== 'over') return;
-    if (active && event !== 'ended') beep = 'none';
-    else quietMs += FRAME_MS;
+    if (this.beep !== 'over') return;
+    if (active && event !== 'ended') this.beep = 'none';
+    else this.quietMs += FRAME_MS;
   }
 
-  function toneVerdict(): Detection | undefined {
-    if (beep === 'sure' && isNear(ANSWERING_FAX) && tone.ms() >= ANSWERING_FAX.minMs) {
-      return verdict('fax', 'fax_tone');
+  private toneVerdict(): Detection | undefined {
+    if (this.beep === 'sure' && this.isNear(ANSWERING_FAX) && this.tone.ms() >= ANSWERING_FAX.minMs) {
+      return this.verdict('fax', 'fax_tone');
     }
-    if (beep !== 'over' || quietMs < QUIET_AFTER_BEEP_MS) return undefined;
-    beep = 'none';
-    return finishedTone();
+    if (this.beep !== 'over' || this.quietMs < QUIET_AFTER_BEEP_MS) return undefined;
+    this.beep = 'none';
+    return this.finishedTone();
   }
 
-  function finishedTone(): Detection | undefined {
-    if (speech.words === 0 && isNear(CALLING_FAX) && isWithin(CALLING_FAX.minMs, CALLING_FAX.maxMs)) {
-      return verdict('fax', 'fax_tone');
+  private finishedTone(): Detection | undefined {
+    if (
+      this.speech.words === 0 &&
+      this.isNear(CALLING_FAX) &&
+      this.isWithin(CALLING_FAX.minMs, CALLING_FAX.maxMs)
+    ) {
+      return this.verdict('fax', 'fax_tone');
     }
-    const isBeep = tone.hz() <= BEEP_HZ_MAX && isWithin(bounds.beepMinMs, bounds.beepMaxMs);
-    return isBeep ? verdict('machine_end_beep', 'beep') : undefined;
+    const isBeep =
+      this.tone.hz() <= BEEP_HZ_MAX && this.isWithin(this.bounds.beepMinMs, this.bounds.beepMaxMs);
+    return isBeep ? this.verdict('machine_end_beep', 'beep') : undefined;
   }
 
-  function firstVerdict(): Detection | undefined {
-    if (nowMs >= bounds.decideWithinMs) return verdict('unknown', 'undecided_too_long');
-    if (toneIsOpen()) return undefined;
-    if (speech.words === 0) {
-      if (speech.soundingMs > 0 || nowMs < bounds.initialSilenceMs) return undefined;
-      return verdict('unknown', 'nobody_spoke');
+  private firstVerdict(): Detection | undefined {
+    if (this.nowMs >= this.bounds.decideWithinMs) return this.verdict('unknown', 'undecided_too_long');
+    if (this.toneIsOpen()) return undefined;
+    if (this.speech.words === 0) {
+      if (this.speech.soundingMs > 0 || this.nowMs < this.bounds.initialSilenceMs) return undefined;
+      return this.verdict('unknown', 'nobody_spoke');
     }
-    if (speech.lastWordEndMs - speech.firstWordAtMs >= bounds.greetingMaxMs) {
-      return verdict('machine_start', 'long_greeting');
+    if (this.speech.lastWordEndMs - this.speech.firstWordAtMs >= this.bounds.greetingMaxMs) {
+      return this.verdict('machine_start', 'long_greeting');
     }
-    if (speech.words > bounds.wordsMax) return verdict('machine_start', 'many_words');
-    return isQuietFor(bounds.speechEndMs) ? verdict('human', 'short_greeting') : undefined;
+    if (this.speech.words > this.bounds.wordsMax) return this.verdict('machine_start', 'many_words');
+    return this.isQuietFor(this.bounds.speechEndMs) ? this.verdict('human', 'short_greeting') : undefined;
   }
 
-  function machineVerdict(): Detection | undefined {
-    if (nowMs - machineSinceMs >= bounds.greetingEndWithinMs) return verdict('unknown', 'greeting_too_long');
-    if (toneIsOpen() || !isQuietFor(bounds.machineSilenceMs)) return undefined;
-    return verdict('machine_end_silence', 'silence_after_greeting');
+  private machineVerdict(): Detection | undefined {
+    if (this.nowMs - this.machineSinceMs >= this.bounds.greetingEndWithinMs)
+      return this.verdict('unknown', 'greeting_too_long');
+    if (this.toneIsOpen() || !this.isQuietFor(this.bounds.machineSilenceMs)) return undefined;
+    return this.verdict('machine_end_silence', 'silence_after_greeting');
   }
 
   /** While the tone may still become a beep, nothing else is decided. */
-  const toneIsOpen = () => beep === 'over' || (beep === 'sure' && tone.ms() <= bounds.beepMaxMs);
-  const isQuietFor = (ms: number) => speech.soundingMs === 0 && nowMs - speech.lastWordEndMs >= ms;
-  const isNear = (fax: { hz: number; withinHz: number }) => Math.abs(tone.hz() - fax.hz) <= fax.withinHz;
-  const isWithin = (min: number, max: number) => tone.ms() >= min && tone.ms() <= max;
+  private readonly toneIsOpen = () =>
+    this.beep === 'over' || (this.beep === 'sure' && this.tone.ms() <= this.bounds.beepMaxMs);
 
-  function verdict(answeredBy: AnsweredBy, reason: DetectionReason): Detection {
-    state = answeredBy === 'machine_start' ? 'machine' : 'done';
-    machineSinceMs = nowMs;
+  private readonly isQuietFor = (ms: number) =>
+    this.speech.soundingMs === 0 && this.nowMs - this.speech.lastWordEndMs >= ms;
+
+  private readonly isNear = (fax: { hz: number; withinHz: number }) =>
+    Math.abs(this.tone.hz() - fax.hz) <= fax.withinHz;
+
+  private readonly isWithin = (min: number, max: number) => this.tone.ms() >= min && this.tone.ms() <= max;
+
+  private verdict(answeredBy: AnsweredBy, reason: DetectionReason): Detection {
+    this.state = answeredBy === 'machine_start' ? 'machine' : 'done';
+    this.machineSinceMs = this.nowMs;
     const byTone = reason === 'beep' || reason === 'fax_tone';
-    const timings = timingsOf(speech, {
-      nowMs,
-      toneHz: byTone ? tone.hz() : 0,
-      toneMs: byTone ? tone.ms() : 0,
-      noiseDb: floor.db(),
-      speechDb: activeFrames === 0 ? floor.db() : activeDb / activeFrames,
+    const timings = timingsOf(this.speech, {
+      nowMs: this.nowMs,
+      toneHz: byTone ? this.tone.hz() : 0,
+      toneMs: byTone ? this.tone.ms() : 0,
+      noiseDb: this.floor.db(),
+      speechDb: this.activeFrames === 0 ? this.floor.db() : this.activeDb / this.activeFrames,
     });
-    const confidence = confidenceOf(reason, timings, bounds.greetingMaxMs);
-    return { answeredBy, reason, confidence, decidedAtMs: nowMs, timings };
+    const confidence = confidenceOf(reason, timings, this.bounds.greetingMaxMs);
+    return { answeredBy, reason, confidence, decidedAtMs: this.nowMs, timings };
   }
-
-  return {
-    push(frame) {
-      let found: Detection | undefined;
-      for (let at = 0; at < frame.length && state !== 'done'; ) {
-        const taken = Math.min(frame.length - at, FRAME_SAMPLES - pendingSamples);
-        for (let i = 0; i < taken; i++) pending[pendingSamples + i] = frame[at + i] as number;
-        at += taken;
-        pendingSamples += taken;
-        if (pendingSamples < FRAME_SAMPLES) break;
-        pendingSamples = 0;
-        found = takeFrame(pending) ?? found;
-      }
-      return found;
-    },
-
-    end() {
-      if (state === 'done') return undefined;
-      // A machine that hangs up right after its beep leaves no silence to wait for.
-      const found = beep === 'sure' || beep === 'over' ? finishedTone() : undefined;
-      const ended = found ?? (state === 'listening' ? verdict('unknown', 'call_ended') : undefined);
-      state = 'done';
-      return ended;
-    },
-  };
 }

@@ -5,7 +5,6 @@ import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
 import type { DeliveryObserver, MessageTraces } from '../../model/observer';
 import { AccountBreaker } from './account-breaker';
-import { LongThrottle } from './long-throttle';
 import { Pace } from './pace';
 
 /**
@@ -55,33 +54,132 @@ export function createProviderLimiter(
   provider: Provider,
   log: Log,
   observer?: DeliveryObserver,
-  account: LimiterAccount = {},
+  options: LimiterAccount = {},
 ): ProviderLimiter {
-  const sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
+  return new WayLimiter(channel, provider, log, observer, options);
+}
+
+class WayLimiter implements ProviderLimiter {
+  readonly sizeMax: number;
   // Fewer would leave the provider idle, however long its answers take. One batch is not counted: it ends with its
   // last answer, and the others are there to be worked on meanwhile.
-  const sizeMin = Math.min(
-    sizeMax,
-    Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
-  );
-  let batchSize = Math.min(100, sizeMax);
-  let throttledSinceMs = 0;
-  const throttle = new LongThrottle();
-  const breaker = new AccountBreaker(channel, provider.name, log, observer, account.probeMaxMs);
+  private readonly sizeMin: number;
+  private size: number;
+  private throttledSinceMs = 0;
+  private readonly throttle = new LongThrottle();
+  private readonly breaker: AccountBreaker;
+  pausedUntilMs: ProviderLimiter['pausedUntilMs'];
+  readonly pace: ProviderLimiter['pace'];
 
-  function adapt(tookMs: number, count: number): void {
+  constructor(
+    readonly channel: Channel,
+    readonly provider: Provider,
+    private readonly log: Log,
+    private readonly observer?: DeliveryObserver,
+    private readonly options: LimiterAccount = {},
+  ) {
+    this.sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
+    this.sizeMin = Math.min(
+      this.sizeMax,
+      Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
+    );
+    this.size = Math.min(100, this.sizeMax);
+    this.breaker = new AccountBreaker(channel, provider.name, log, observer, options.probeMaxMs);
+    this.pausedUntilMs = 0;
+    this.pace = options.ratePerSecond === undefined ? undefined : new Pace(options.ratePerSecond);
+  }
+
+  get batchSize(): ProviderLimiter['batchSize'] {
+    return this.size;
+  }
+
+  get account(): ProviderLimiter['account'] {
+    const named: AccountState =
+      this.options.id === undefined
+        ? this.breaker.state
+        : { ...this.breaker.state, account: this.options.id };
+    if (named.state === 'paused' || this.pausedUntilMs <= Date.now()) return named;
+    return {
+      ...named,
+      state: 'throttled' as const,
+      nextTryAt: new Date(this.pausedUntilMs).toISOString(),
+    };
+  }
+
+  get stateSinceMs(): ProviderLimiter['stateSinceMs'] {
+    const { state, since } = this.account;
+    if (state === 'paused') return Date.parse(since ?? '') || Date.now();
+    if (state === 'throttled') return this.throttledSinceMs || Date.now();
+    return Math.max(this.breaker.takesSinceMs, this.pausedUntilMs);
+  }
+
+  readonly isDown: ProviderLimiter['isDown'] = (nowMs) =>
+    this.breaker.isRefused || this.throttle.isLong(nowMs);
+
+  readonly probe: ProviderLimiter['probe'] = () => {
+    this.breaker.probe();
+    this.pausedUntilMs = 0;
+  };
+
+  get isTrying(): ProviderLimiter['isTrying'] {
+    return this.breaker.isTrying || this.throttle.isLong(Date.now());
+  }
+
+  readonly handOver: ProviderLimiter['handOver'] = async (messages, mayLeave) => {
+    const startedAt = Date.now();
+    const results = this.breaker.judge(
+      messages,
+      this.seen(await this.answersOf(messages, mayLeave)),
+      startedAt,
+    );
+    const tookMs = Date.now() - startedAt;
+    this.told(messages, results, startedAt);
+    this.adapt(tookMs, messages.length);
+    this.heed(messages, results);
+    // What was not answered for may have been taken.
+    return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
+  };
+
+  readonly handOverOne: ProviderLimiter['handOverOne'] = async (message, mayLeave) => {
+    const startedAt = Date.now();
+    const [result] = this.breaker.judge(
+      [message],
+      this.seen(await this.answersOf([message], mayLeave)),
+      startedAt,
+    );
+    this.told([message], [result], startedAt);
+    // At once, since what is recorded a moment later would let others leave meanwhile.
+    if (result?.kind === 'account') this.heed([message], [result]);
+    if (result?.kind === 'stayed' && result.pauseMs !== undefined) {
+      this.pausedUntilMs = Math.max(this.pausedUntilMs, Date.now() + result.pauseMs);
+      this.pace?.take(-1);
+    }
+    return result ?? { kind: 'unknown' };
+  };
+
+  readonly onResults: ProviderLimiter['onResults'] = (messages, results) => {
+    if (this.size < this.sizeMax && results.some(({ kind }) => kind === 'accepted')) {
+      this.size = Math.min(this.sizeMax, this.size * 2);
+    }
+    this.heed(messages, results);
+    return results;
+  };
+
+  private adapt(tookMs: number, count: number): void {
     const isLong = tookMs > LIMITS.handoverTargetMs * 2;
-    if (isLong && batchSize > sizeMin) batchSize = Math.max(sizeMin, Math.min(batchSize, count >> 1));
-    else if (tookMs < LIMITS.handoverTargetMs && count >= batchSize)
-      batchSize = Math.min(sizeMax, batchSize * 2);
-    else if (count >= batchSize && batchSize < sizeMin) batchSize = Math.min(sizeMin, batchSize * 2);
+    if (isLong && this.size > this.sizeMin)
+      this.size = Math.max(this.sizeMin, Math.min(this.size, count >> 1));
+    else if (tookMs < LIMITS.handoverTargetMs && count >= this.size)
+      this.size = Math.min(this.sizeMax, this.size * 2);
+    else if (count >= this.size && this.size < this.sizeMin)
+      this.size = Math.min(this.sizeMin, this.size * 2);
   }
 
   /** Where there are other accounts, one that cannot be connected to pauses, and spends no attempts. */
-  function seen(results: readonly HandOverResult[]): readonly HandOverResult[] {
-    if (!account.sharesChannel?.()) return results;
-    throttle.see(results, Date.now());
-    limiter.pausedUntilMs = Math.max(limiter.pausedUntilMs, throttle.untilMs);
+  private seen(results: readonly HandOverResult[]): readonly HandOverResult[] {
+    if (!this.options.sharesChannel?.()) return results;
+    this.throttle.see(results, Date.now());
+    this.pausedUntilMs = Math.max(this.pausedUntilMs, this.throttle.untilMs);
     return results.map((result) =>
       result.kind === 'transient' && result.unreached
         ? { kind: 'account', code: result.code, message: 'The carrier cannot be connected to' }
@@ -89,109 +187,53 @@ export function createProviderLimiter(
     );
   }
 
-  function heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
+  private heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
     const throttled = throttledSenders(messages, results);
     if (results.some((result) => result.kind === 'account')) {
-      limiter.pausedUntilMs = Math.max(limiter.pausedUntilMs, breaker.pausedUntilMs);
-      batchSize = PROBE_SIZE;
+      this.pausedUntilMs = Math.max(this.pausedUntilMs, this.breaker.pausedUntilMs);
+      this.size = PROBE_SIZE;
     } else if (throttled.length > 0) {
       // One sender waits by itself (sender-limits.ts); when several are sent away, it is about us.
       const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.throttlePauseMs);
-      const enough = account.sharesChannel?.() ? 0 : 1;
+      const enough = this.options.sharesChannel?.() ? 0 : 1;
       if (throttled.filter((one) => !one.isAlone).length > enough) {
-        if (limiter.pausedUntilMs <= Date.now()) throttledSinceMs = Date.now();
-        limiter.pausedUntilMs = Date.now() + delayMs;
+        if (this.pausedUntilMs <= Date.now()) this.throttledSinceMs = Date.now();
+        this.pausedUntilMs = Date.now() + delayMs;
       }
-      batchSize = Math.max(PROBE_SIZE, batchSize >> 1);
+      this.size = Math.max(PROBE_SIZE, this.size >> 1);
     }
   }
 
-  function told(
+  private told(
     messages: readonly HandOver[],
     results: readonly (HandOverResult | undefined)[],
     startedAtMs: number,
   ): void {
-    const { name } = provider;
+    const { name } = this.provider;
     const tookMs = Date.now() - startedAtMs;
-    observer?.handedOver(channel, name, messages.length, tookMs, account.id);
-    observer?.answered?.(channel, account.id ?? name, kindsOf(messages, results));
-    account.traces?.left(messages, { channel, provider: name, account: account.id, startedAtMs, tookMs });
-  }
-
-  async function answersOf(
-    messages: readonly HandOver[],
-    mayLeave: MayLeave | undefined,
-  ): Promise<HandOverResult[]> {
-    return withinTime(provider, messages, mayLeave).catch((error: unknown) => {
-      log.error({ err: error, provider: provider.name, channel }, 'Provider failed during a hand-over');
-      return [];
+    this.observer?.handedOver(this.channel, name, messages.length, tookMs, this.options.id);
+    this.observer?.answered?.(this.channel, this.options.id ?? name, kindsOf(messages, results));
+    this.options.traces?.left(messages, {
+      channel: this.channel,
+      provider: name,
+      account: this.options.id,
+      startedAtMs,
+      tookMs,
     });
   }
 
-  const limiter: ProviderLimiter = {
-    channel,
-    provider,
-    pausedUntilMs: 0,
-    get batchSize() {
-      return batchSize;
-    },
-    sizeMax,
-    get account() {
-      const named: AccountState =
-        account.id === undefined ? breaker.state : { ...breaker.state, account: account.id };
-      if (named.state === 'paused' || limiter.pausedUntilMs <= Date.now()) return named;
-      return {
-        ...named,
-        state: 'throttled' as const,
-        nextTryAt: new Date(limiter.pausedUntilMs).toISOString(),
-      };
-    },
-    get stateSinceMs() {
-      const { state, since } = limiter.account;
-      if (state === 'paused') return Date.parse(since ?? '') || Date.now();
-      if (state === 'throttled') return throttledSinceMs || Date.now();
-      return Math.max(breaker.takesSinceMs, limiter.pausedUntilMs);
-    },
-    pace: account.ratePerSecond === undefined ? undefined : new Pace(account.ratePerSecond),
-    isDown: (nowMs) => breaker.isRefused || throttle.isLong(nowMs),
-    probe() {
-      breaker.probe();
-      limiter.pausedUntilMs = 0;
-    },
-    get isTrying() {
-      return breaker.isTrying || throttle.isLong(Date.now());
-    },
-    async handOver(messages, mayLeave) {
-      const startedAt = Date.now();
-      const results = breaker.judge(messages, seen(await answersOf(messages, mayLeave)), startedAt);
-      const tookMs = Date.now() - startedAt;
-      told(messages, results, startedAt);
-      adapt(tookMs, messages.length);
-      heed(messages, results);
-      // What was not answered for may have been taken.
-      return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
-    },
-    async handOverOne(message, mayLeave) {
-      const startedAt = Date.now();
-      const [result] = breaker.judge([message], seen(await answersOf([message], mayLeave)), startedAt);
-      told([message], [result], startedAt);
-      // At once, since what is recorded a moment later would let others leave meanwhile.
-      if (result?.kind === 'account') heed([message], [result]);
-      if (result?.kind === 'stayed' && result.pauseMs !== undefined) {
-        limiter.pausedUntilMs = Math.max(limiter.pausedUntilMs, Date.now() + result.pauseMs);
-        limiter.pace?.take(-1);
-      }
-      return result ?? { kind: 'unknown' };
-    },
-    onResults(messages, results) {
-      if (batchSize < sizeMax && results.some(({ kind }) => kind === 'accepted')) {
-        batchSize = Math.min(sizeMax, batchSize * 2);
-      }
-      heed(messages, results);
-      return results;
-    },
-  };
-  return limiter;
+  private async answersOf(
+    messages: readonly HandOver[],
+    mayLeave: MayLeave | undefined,
+  ): Promise<HandOverResult[]> {
+    return withinTime(this.provider, messages, mayLeave).catch((error: unknown) => {
+      this.log.error(
+        { err: error, provider: this.provider.name, channel: this.channel },
+        'Provider failed during a hand-over',
+      );
+      return [];
+    });
+  }
 }
 
 export interface ThrottledSender {
@@ -255,4 +297,35 @@ function kindsOf(
     if (kind !== 'stayed') counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
   return counts;
+}
+
+/** A Retry-After beyond this is looked at again all the same. */
+const RETRY_AFTER_MAX_MS = 3_600_000;
+
+/** Tells an account that only throttles, and has for long, from one that is busy for a moment. */
+export class LongThrottle {
+  /** Nothing leaves before: the carrier named a time that is itself too long. */
+  untilMs = 0;
+  private sinceMs: number | undefined;
+
+  see(results: readonly HandOverResult[], nowMs: number): void {
+    if (results.some(({ kind }) => kind === 'accepted' || kind === 'rejected')) {
+      this.sinceMs = undefined;
+      this.untilMs = 0;
+      return;
+    }
+    for (const result of results) {
+      // What is about one message or sender says nothing of the account.
+      if (result.kind !== 'throttled' || result.scope !== undefined) continue;
+      this.sinceMs ??= nowMs;
+      if (result.retryAfterMs > LIMITS.failoverThrottledMs) {
+        this.untilMs = nowMs + Math.min(result.retryAfterMs, RETRY_AFTER_MAX_MS);
+        this.sinceMs = Math.min(this.sinceMs, nowMs - LIMITS.failoverThrottledMs - 1);
+      }
+    }
+  }
+
+  isLong(nowMs: number): boolean {
+    return this.sinceMs !== undefined && nowMs - this.sinceMs > LIMITS.failoverThrottledMs;
+  }
 }

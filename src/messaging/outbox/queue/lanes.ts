@@ -54,79 +54,138 @@ const LEASE_MS = LIMITS.laneLeaseSeconds * 1_000;
 /** The database's clock and ours run at slightly different speeds. */
 const LEASE_MARGIN_MS = 1_000;
 
-export function createLanes({ db, log, onAdopted, onLost }: Deps): Lanes {
-  const owner = newId('proc');
-  const lanes = new Map<string, Lane>();
-  let own: Lane | undefined;
-  let opening: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let running = false;
+export function createLanes(deps: Deps): Lanes {
+  return new LeasedLanes(deps);
+}
 
-  const leaseUntil = sql<Date>`now() + ${LIMITS.laneLeaseSeconds} * interval '1 second'`;
-  const leaseEnd = (askedAt: number) => askedAt + LEASE_MS - LEASE_MARGIN_MS;
+class LeasedLanes implements Lanes {
+  private readonly owner = newId('proc');
+  private readonly lanes = new Map<string, Lane>();
+  private ownLane: Lane | undefined;
+  private opening: Promise<void> | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private running = false;
+  private readonly leaseUntil = sql<Date>`now() + ${LIMITS.laneLeaseSeconds} * interval '1 second'`;
 
-  async function open(): Promise<void> {
+  constructor(private readonly deps: Deps) {}
+
+  readonly own: Lanes['own'] = async () => {
+    // The first caller that noticed replaces the lost lane; all others wait for it.
+    if (!this.ownLane && this.running) await this.openOwn();
+    if (!this.ownLane)
+      throw new DomainError('overloaded', 'The outbox is not open', { retryAfterSeconds: 1 });
+    return this.ownLane;
+  };
+
+  readonly all: Lanes['all'] = () => this.lanes.values();
+
+  readonly confirm: Lanes['confirm'] = async (lane) => {
+    if (lane.lost) return false;
+    if (performance.now() < lane.leaseEndsAt) return true;
+    await this.renew();
+    return !lane.lost && performance.now() < lane.leaseEndsAt;
+  };
+
+  readonly lose = async (lane: Lane): Promise<void> => {
+    if (lane.lost) return;
+    lane.lost = true;
+    this.lanes.delete(lane.id);
+    this.deps.log.warn({ lane: lane.id }, 'Another process has adopted an outbox lane of this one');
+    this.deps.onLost(lane);
+    if (this.ownLane !== lane) return;
+    this.ownLane = undefined;
+    if (this.running) await this.openOwn();
+  };
+
+  readonly start: Lanes['start'] = async () => {
+    this.running = true;
+    await this.openOwn();
+    await this.adopt();
+    this.schedule();
+  };
+
+  readonly release: Lanes['release'] = async () => {
+    this.running = false;
+    clearTimeout(this.timer);
+    for (const lane of [...this.lanes.values()]) {
+      if (await this.removeEmpty(lane)) continue;
+      await this.deps.db
+        .updateTable('dispatch_lanes')
+        .set({ lease_until: sql<Date>`now()` })
+        .where('id', '=', lane.id)
+        .where('fence', '=', lane.fence)
+        .execute();
+    }
+    this.lanes.clear();
+    this.ownLane = undefined;
+  };
+
+  private readonly leaseEnd = (askedAt: number) => askedAt + LEASE_MS - LEASE_MARGIN_MS;
+
+  private async open(): Promise<void> {
     const askedAt = performance.now();
     const id = newId('lane');
-    await db.insertInto('dispatch_lanes').values({ id, owner, fence: 1, lease_until: leaseUntil }).execute();
-    own = { id, fence: 1, adopted: false, cancels: 0, leaseEndsAt: leaseEnd(askedAt), lost: false };
-    lanes.set(id, own);
+    await this.deps.db
+      .insertInto('dispatch_lanes')
+      .values({ id, owner: this.owner, fence: 1, lease_until: this.leaseUntil })
+      .execute();
+    this.ownLane = {
+      id,
+      fence: 1,
+      adopted: false,
+      cancels: 0,
+      leaseEndsAt: this.leaseEnd(askedAt),
+      lost: false,
+    };
+    this.lanes.set(id, this.ownLane);
   }
 
-  async function renew(): Promise<void> {
+  private async renew(): Promise<void> {
     const askedAt = performance.now();
-    const held = [...lanes.values()];
+    const held = [...this.lanes.values()];
     const { rows } = await sql<{ id: string }>`
-      update dispatch_lanes l set lease_until = ${leaseUntil}
+      update dispatch_lanes l set lease_until = ${this.leaseUntil}
       from unnest(${held.map((lane) => lane.id)}::text[], ${held.map((lane) => lane.fence)}::int[]) as h(id, fence)
-      where l.id = h.id and l.fence = h.fence and l.owner = ${owner}
+      where l.id = h.id and l.fence = h.fence and l.owner = ${this.owner}
       returning l.id
-    `.execute(db);
+    `.execute(this.deps.db);
     const renewed = new Set(rows.map((row) => row.id));
     for (const lane of held) {
-      if (renewed.has(lane.id)) lane.leaseEndsAt = leaseEnd(askedAt);
-      else await lose(lane);
+      if (renewed.has(lane.id)) lane.leaseEndsAt = this.leaseEnd(askedAt);
+      else await this.lose(lane);
     }
   }
 
   /** A lane has lost its owner when its lease is over. */
-  async function adopt(): Promise<void> {
+  private async adopt(): Promise<void> {
     const askedAt = performance.now();
     const { rows } = await sql<{ id: string; fence: number; cancels: number }>`
-      update dispatch_lanes set fence = fence + 1, owner = ${owner}, lease_until = ${leaseUntil}
-      where owner <> ${owner} and lease_until <= now()
+      update dispatch_lanes set fence = fence + 1, owner = ${this.owner}, lease_until = ${this.leaseUntil}
+      where owner <> ${this.owner} and lease_until <= now()
       returning id, fence, cancels
-    `.execute(db);
+    `.execute(this.deps.db);
     for (const row of rows) {
-      const lane: Lane = { ...row, adopted: true, leaseEndsAt: leaseEnd(askedAt), lost: false };
-      lanes.set(lane.id, lane);
-      log.info({ lane: lane.id, fence: lane.fence }, 'Adopted the outbox lane of a process that is gone');
-      onAdopted(lane);
+      const lane: Lane = { ...row, adopted: true, leaseEndsAt: this.leaseEnd(askedAt), lost: false };
+      this.lanes.set(lane.id, lane);
+      this.deps.log.info(
+        { lane: lane.id, fence: lane.fence },
+        'Adopted the outbox lane of a process that is gone',
+      );
+      this.deps.onAdopted(lane);
     }
   }
 
-  async function lose(lane: Lane): Promise<void> {
-    if (lane.lost) return;
-    lane.lost = true;
-    lanes.delete(lane.id);
-    log.warn({ lane: lane.id }, 'Another process has adopted an outbox lane of this one');
-    onLost(lane);
-    if (own !== lane) return;
-    own = undefined;
-    if (running) await openOwn();
-  }
-
   /** Accepting and renewing may both find that there is none. */
-  function openOwn(): Promise<void> {
-    opening ??= open().finally(() => {
-      opening = undefined;
+  private openOwn(): Promise<void> {
+    this.opening ??= this.open().finally(() => {
+      this.opening = undefined;
     });
-    return opening;
+    return this.opening;
   }
 
   /** Two statements: the second must see what was committed while the first waited for its lock. */
-  async function removeEmpty(lane: Lane): Promise<boolean> {
-    const removed = await db.transaction().execute(async (trx) => {
+  private async removeEmpty(lane: Lane): Promise<boolean> {
+    const removed = await this.deps.db.transaction().execute(async (trx) => {
       await sql`select id from dispatch_lanes where id = ${lane.id} for update`.execute(trx);
       const { numAffectedRows } = await sql`
         delete from dispatch_lanes where id = ${lane.id} and fence = ${lane.fence}
@@ -137,66 +196,28 @@ export function createLanes({ db, log, onAdopted, onLost }: Deps): Lanes {
     });
     if (removed) {
       lane.lost = true;
-      lanes.delete(lane.id);
-      onLost(lane);
+      this.lanes.delete(lane.id);
+      this.deps.onLost(lane);
     }
     return removed;
   }
 
-  async function tick(): Promise<void> {
+  private async tick(): Promise<void> {
     try {
-      if (!own) await openOwn();
-      await renew();
-      await adopt();
-      for (const lane of [...lanes.values()]) {
-        if (lane.adopted) await removeEmpty(lane);
+      if (!this.ownLane) await this.openOwn();
+      await this.renew();
+      await this.adopt();
+      for (const lane of [...this.lanes.values()]) {
+        if (lane.adopted) await this.removeEmpty(lane);
       }
     } catch (error) {
-      log.warn({ err: error }, 'Outbox lanes could not be renewed; trying again');
+      this.deps.log.warn({ err: error }, 'Outbox lanes could not be renewed; trying again');
     }
-    if (running) schedule();
+    if (this.running) this.schedule();
   }
 
-  function schedule(): void {
-    timer = setTimeout(() => void tick(), LIMITS.laneRenewSeconds * 1_000);
-    timer.unref();
+  private schedule(): void {
+    this.timer = setTimeout(() => void this.tick(), LIMITS.laneRenewSeconds * 1_000);
+    this.timer.unref();
   }
-
-  return {
-    async own() {
-      // The first caller that noticed replaces the lost lane; all others wait for it.
-      if (!own && running) await openOwn();
-      if (!own) throw new DomainError('overloaded', 'The outbox is not open', { retryAfterSeconds: 1 });
-      return own;
-    },
-    all: () => lanes.values(),
-    async confirm(lane) {
-      if (lane.lost) return false;
-      if (performance.now() < lane.leaseEndsAt) return true;
-      await renew();
-      return !lane.lost && performance.now() < lane.leaseEndsAt;
-    },
-    lose,
-    async start() {
-      running = true;
-      await openOwn();
-      await adopt();
-      schedule();
-    },
-    async release() {
-      running = false;
-      clearTimeout(timer);
-      for (const lane of [...lanes.values()]) {
-        if (await removeEmpty(lane)) continue;
-        await db
-          .updateTable('dispatch_lanes')
-          .set({ lease_until: sql<Date>`now()` })
-          .where('id', '=', lane.id)
-          .where('fence', '=', lane.fence)
-          .execute();
-      }
-      lanes.clear();
-      own = undefined;
-    },
-  };
 }

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { ContactNews } from '../campaigns/model/ports';
+import type { ContactActivity } from '../campaigns/model/dependencies';
 import { LIMITS } from '../domain/limits';
 import { trackMessages } from '../messaging/events/tracking';
 import type { MessagingTables } from '../messaging/model/tables';
@@ -9,7 +9,7 @@ import type { MessagingTables } from '../messaging/model/tables';
  * What the messaging half of this installation knows. For messages that went through another service, its
  * events are in the ledger.
  */
-export function contactNews(db: Kysely<MessagingTables>): ContactNews {
+export function contactActivity(db: Kysely<MessagingTables>): ContactActivity {
   return {
     async messagesOf(workspaceId, uids) {
       const messages = await trackMessages(db, workspaceId, uids);

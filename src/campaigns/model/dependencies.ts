@@ -2,7 +2,7 @@ import type { RawBuilder } from 'kysely';
 import type { CallEnding, CallPolicy, CallProgress } from '../../domain/call-policy';
 import type { Channel } from '../../domain/channel';
 import type { MessageEvent } from '../../domain/message';
-import type { MessageStory } from '../../domain/message-story';
+import type { MessageStory } from '../../domain/message-history';
 import type { SendingFinding, SendingQuestion } from '../../domain/sending-question';
 
 /** What campaigns need of the world outside their tables; src/app supplies the implementations. */
@@ -194,7 +194,7 @@ export interface SendLauncher {
 export type CallNote = RawBuilder<{ attempt: number; since: string }>;
 
 /** What the messaging half knows about a contact (contact-timeline.ts). */
-export interface ContactNews {
+export interface ContactActivity {
   /** Those of these messages that it has. */
   messagesOf(workspaceId: string, uids: readonly string[]): Promise<ContactMessage[]>;
   /** Suppressions of these addresses now; addresses are given in the form in which they are compared. */
