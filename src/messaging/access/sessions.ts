@@ -109,8 +109,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const user = await findUser(db).where(sql`lower(u.email)`, '=', email.toLowerCase()).executeTakeFirst();
       if (!user) return undefined;
       const proof = { by: 'oidc' } as const;
-      if (!user.disabled_at)
-        return openSession(db, deps.audit, user, { at: new Date(now()), origin, proof });
+      if (!user.disabled_at) return openSession(db, deps.audit, user, { at: new Date(now()), origin, proof });
       await deps.audit.recordRepeated(loginEvent(user, origin, 'refused', { ...proof, disabled: true }));
       return undefined;
     },
