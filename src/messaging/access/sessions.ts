@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { AuditLog } from '../../audit/audit-log';
+import type { AuditEvent } from '../../audit/entry';
 import { type Role, roleOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
@@ -144,7 +145,7 @@ async function logIn(
   });
   if (!proved) {
     // Not waited for, so that the time of the answer does not reveal which users exist.
-    const detail = known?.disabled_at ? { disabled: true } : {};
+    const detail: AuditEvent['detail'] = known?.disabled_at ? { disabled: true } : {};
     if (known) void audit.recordRepeated(loginEvent(known, origin, 'refused', detail));
     else onUnknown('user', origin.requestId);
     throw new DomainError('unauthenticated', 'Email or password is wrong');
