@@ -1,13 +1,13 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gridOfPlots } from './plots.mjs';
 
 /**
- * Draws the samples of a soak into docs/images/soak.svg: `npm run bench -- --part soak --out soak.csv`, then
- * `node scripts/soak-plots.mjs soak.csv`. Dotted lines are kills.
+ * Draws the samples of a soak into docs/images/soak.svg, and keeps them beside it as soak.csv:
+ * `npm run bench -- --part soak --out soak.csv`, then `node scripts/soak-plots.mjs soak.csv`. Dotted lines are kills.
  */
-const OUT = join(fileURLToPath(new URL('..', import.meta.url)), 'docs/images/soak.svg');
+const IMAGES = join(fileURLToPath(new URL('..', import.meta.url)), 'docs/images');
 
 const PLOTS = [
   { title: 'Memory of Fanfare', unit: 'MB', columns: { memoryMb: 'resident' } },
@@ -35,7 +35,11 @@ const plots = PLOTS.map(({ title, unit, columns }) => ({
   })),
 }));
 const title = 'Memory, processor, connections and size of the database during a soak';
-writeFileSync(OUT, gridOfPlots(plots, { title, marks: kills.map(({ second }) => second) }));
+writeFileSync(
+  join(IMAGES, 'soak.svg'),
+  gridOfPlots(plots, { title, marks: kills.map(({ second }) => second) }),
+);
+copyFileSync(process.argv[2], join(IMAGES, 'soak.csv'));
 
 function readSamples(file) {
   if (!file) throw new Error('Name the CSV that the soak has written');

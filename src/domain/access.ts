@@ -1,7 +1,7 @@
 /**
  * Who may do what (api.md 17). A user has a role, and may do what the roles below it may. A client and an API key
  * have scopes, of which none implies another. Each operation of the API names the lowest role and the scopes
- * that it needs (`access` in http/operation.ts).
+ * that it needs (`access` in http/openapi/operation.ts).
  */
 export const ROLES = ['owner', 'admin', 'sender', 'editor', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];

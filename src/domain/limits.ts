@@ -83,6 +83,11 @@ export const LIMITS = {
   auditRepeatedMs: 60_000,
   /** Callers and calls whose repetitions a process counts at the same time; more are written before their minute. */
   auditRepeatedHeld: 10_000,
+  /** Equal calls that a control refused are one line of the process log in this time, after the first. */
+  refusalsLoggedMs: 60_000,
+  /** Kinds of refused calls that a process tells apart at the same time; more are one line together, so that no caller fills
+   * the log by trying every route. */
+  refusalsLoggedHeld: 1_000,
   /** Entries that retention cuts off in one transaction, each of which is recorded by an entry of its own. */
   auditCutRows: 10_000,
   /** How long a process may trust a cached token: a revoked token stops within this time on every process. */

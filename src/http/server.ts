@@ -14,6 +14,7 @@ import { answerClientError } from './request/client-errors';
 import { acceptIdempotencyKeys } from './request/idempotency';
 import { parseJsonBodies } from './request/json-body';
 import { answerUnknownPaths, rememberRoutes } from './request/known-paths';
+import { logRefusals } from './request/logged-refusals';
 import { observeRequests, type RequestObserver } from './request/observer';
 import { answerErrors, sendProblem } from './request/problem';
 import { boundRequests, type RequestBounds } from './request/request-bounds';
@@ -80,6 +81,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   });
   protectAnswers(app, tls !== undefined || isHttps(publicUrl));
   if (deps.observe) observeRequests(app, deps.observe);
+  logRefusals(app, log);
   if (deps.traces) traceRequests(app, deps.traces);
   answerErrors(app, log);
   answerUnknownPaths(app);

@@ -1,5 +1,6 @@
 import { adaptersPart } from './adapters';
 import { alonePart } from './alone';
+import { auditedPart } from './audited';
 import { carrierPart } from './carrier';
 import { explainedPart } from './explained';
 import { freezePart } from './freeze';
@@ -26,6 +27,7 @@ import { writesPart } from './writes';
 const PARTS: Record<string, () => Promise<unknown>> = {
   ratio: ratioPart,
   alone: alonePart,
+  audited: auditedPart,
   carrier: carrierPart,
   adapters: adaptersPart,
   writes: writesPart,

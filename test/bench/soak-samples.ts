@@ -15,6 +15,8 @@ export interface Reading {
   connections: number;
   databaseMb: number;
   deadRows: number;
+  /** For a hundred rows that live. PostgreSQL lets dead rows grow with a table, to a fifth of it. */
+  deadPercent: number;
   handOvers: number;
 }
 
@@ -68,21 +70,25 @@ export class Readings {
     return Math.round(((now.ms - before.ms) * 100) / (now.at - before.at));
   }
 
-  private async database(): Promise<Pick<Reading, 'connections' | 'databaseMb' | 'deadRows'>> {
+  private async database(): Promise<
+    Pick<Reading, 'connections' | 'databaseMb' | 'deadRows' | 'deadPercent'>
+  > {
     const client = new Client({ connectionString: this.databaseUrl });
     await client.connect();
     try {
-      const { rows } = await client.query<{ connections: number; size: number; dead: number }>(
+      const { rows } = await client.query<{ connections: number; size: number; dead: number; live: number }>(
         `select pg_database_size(current_database())::float8 as size,
            (select count(*)::int from pg_stat_activity
              where datname = current_database() and pid <> pg_backend_pid()) as connections,
-           (select sum(n_dead_tup)::float8 from pg_stat_user_tables) as dead`,
+           sum(n_dead_tup)::float8 as dead, sum(n_live_tup)::float8 as live
+         from pg_stat_user_tables`,
       );
       const [row] = rows;
       return {
         connections: row?.connections ?? 0,
         databaseMb: Math.round((row?.size ?? 0) / 1e6),
         deadRows: row?.dead ?? 0,
+        deadPercent: Math.round(((row?.dead ?? 0) * 1_000) / Math.max(1, row?.live ?? 0)) / 10,
       };
     } finally {
       await client.end();

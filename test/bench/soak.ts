@@ -220,7 +220,7 @@ class Soak {
         temporal: grew('temporalMb'),
         postgres: grew('postgresMb'),
         cpu: grew('cpuPercent'),
-        deadRows: grew('deadRows'),
+        deadPercent: grew('deadPercent'),
         connections: grew('connections'),
         requestP95: grew('requestP95Ms'),
       },

@@ -167,6 +167,26 @@ describeWithDatabase('the audit log', (database) => {
     );
   });
 
+  test('log-ins of a user who was disabled are told as refused, by password and by an OpenID provider', async () => {
+    const admin = { workspaceId: owner.workspace.id, role: 'owner' } as const;
+    const given = { email: 'left@example.com', role: 'sender' } as const;
+    const { user, password } = await api.identity.users.create(admin, given);
+    await api.identity.users.disable(admin, user.id);
+    const answer = await api.call('POST', '/api/session', { body: { email: given.email, password } });
+    expect([answer.status, answer.body.code]).toEqual([401, 'unauthenticated']);
+    const origin = { address: '192.0.2.1', userAgent: null, requestId: null };
+    expect(await api.identity.loginByProvider(given.email, origin)).toBeUndefined();
+    const byUser = `action=session.login&actor=${user.id}`;
+    await until('both are written', async () => (await read(byUser)).length === 2);
+    // In either order, because the answer to a password does not wait for its entry.
+    expect((await read(byUser)).map(({ result, detail }) => [result, detail])).toEqual(
+      expect.arrayContaining([
+        ['refused', { disabled: true, count: 1 }],
+        ['refused', { disabled: true, by: 'oidc', count: 1 }],
+      ]),
+    );
+  });
+
   test('sending writes nothing, and nothing holds an address or a secret', async () => {
     const before = (await read()).length;
     const headers = { ...bearer, 'x-api-key': owner.apiKey };

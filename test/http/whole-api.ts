@@ -56,8 +56,11 @@ export async function startWholeApi(
     senderMode = 'open',
     more = [],
     check = async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
+    audited = true,
   }: {
     log?: Log;
+    /** False leaves the audit log out, to measure what it costs. */
+    audited?: boolean;
     senderMode?: SenderMode /** Beside the API's. */;
     more?: ((app: App) => Promise<void>)[];
     check?: AccountsParts['check'];
@@ -98,7 +101,7 @@ export async function startWholeApi(
     listen({
       authenticator: identity,
       idempotency: createIdempotency({ db }),
-      audit,
+      audit: audited ? audit : undefined,
       routes: [
         ...more,
         ...apiRoutes({

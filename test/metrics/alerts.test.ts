@@ -10,6 +10,8 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const RULES = read('docker/monitoring/alerts.yml');
 const DASHBOARD = read('docker/monitoring/dashboard.json');
 const PAGE = read('docs/alerts.md');
+/** What promtool checks, in alerts.peers.test.ts. */
+const CASES = read('docker/monitoring/alerts.test.yml');
 
 /** Names of metrics in a text, without what Prometheus adds to a histogram's. */
 const metricsIn = (text: string) => [
@@ -51,6 +53,11 @@ describe('what Prometheus and Grafana are given', () => {
         .filter((name) => name.startsWith('fanfare_'))
         .sort(),
     ).toEqual(served.filter((name) => name.startsWith('fanfare_')).sort());
+  });
+
+  test('has a case in which each alert fires', () => {
+    const firing = [...CASES.matchAll(/alertname: (\w+)\n {8}exp_alerts:\n/g)].map(([, name]) => name);
+    expect([...new Set(firing)].sort()).toEqual([...alerts].sort());
   });
 
   test('has a page for each alert, to which its rule leads, and none for another', () => {

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { AuditLog } from '../../audit/audit-log';
+import type { AuditEvent } from '../../audit/entry';
 import { type Role, roleOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
@@ -107,9 +108,11 @@ export function createSessions(deps: SessionsDeps): Sessions {
     login: (input) => logIn(deps, input),
     async loginByProvider(email, origin) {
       const user = await findUser(db).where(sql`lower(u.email)`, '=', email.toLowerCase()).executeTakeFirst();
-      return (
-        user && openSession(db, deps.audit, user, { at: new Date(now()), origin, proof: { by: 'oidc' } })
-      );
+      if (!user) return undefined;
+      const proof = { by: 'oidc' } as const;
+      if (!user.disabled_at) return openSession(db, deps.audit, user, { at: new Date(now()), origin, proof });
+      await deps.audit.recordRepeated(loginEvent(user, origin, 'refused', { ...proof, disabled: true }));
+      return undefined;
     },
     async logout(token) {
       await db.deleteFrom('sessions').where('token_hash', '=', hashSecret(token)).execute();
@@ -117,7 +120,10 @@ export function createSessions(deps: SessionsDeps): Sessions {
     },
     bySession: (token) => cache.find(token),
     async whoAmI(userId) {
-      const user = await findUser(db).where('u.id', '=', userId).executeTakeFirst();
+      const user = await findUser(db)
+        .where('u.id', '=', userId)
+        .where('u.disabled_at', 'is', null)
+        .executeTakeFirst();
       return user && toUser(user);
     },
     forgetSessions: () => cache.forgetAll(),
@@ -133,13 +139,14 @@ async function logIn(
   const proved = await attempts.attempt(loginSubjects(email, address), async () => {
     known = await find();
     const correct = await verifyPassword(password, known?.password_hash, passwordCost);
-    if (!correct || !known) return undefined;
+    if (!correct || !known || known.disabled_at) return undefined;
     const code = await secondFactor.judge(known.id, totp);
     return code === 'wrong' ? undefined : { user: known, code };
   });
   if (!proved) {
     // Not waited for, so that the time of the answer does not reveal which users exist.
-    if (known) void audit.recordRepeated(loginEvent(known, origin, 'refused', {}));
+    const detail: AuditEvent['detail'] = known?.disabled_at ? { disabled: true } : {};
+    if (known) void audit.recordRepeated(loginEvent(known, origin, 'refused', detail));
     else onUnknown('user', origin.requestId);
     throw new DomainError('unauthenticated', 'Email or password is wrong');
   }
@@ -155,12 +162,13 @@ async function logIn(
   return { token, user: toUser(user) };
 }
 
+/** Disabled users too, because the audit log tells of their attempts. */
 function findUser(db: Kysely<MessagingTables>) {
   return db
     .selectFrom('users as u')
     .innerJoin('workspaces as w', 'w.id', 'u.workspace_id')
-    .select(['u.id', 'u.email', 'u.role', 'u.password_hash', 'u.workspace_id', 'w.name as workspace_name'])
-    .where('u.disabled_at', 'is', null);
+    .select(['u.id', 'u.email', 'u.role', 'u.password_hash', 'u.disabled_at', 'u.workspace_id'])
+    .select('w.name as workspace_name');
 }
 
 function toUser(row: {
