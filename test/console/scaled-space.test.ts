@@ -1,4 +1,4 @@
-import { scaledSpace } from '../../console/src/campaigns/scaled-rows';
+import { scaledSpace } from '../../console/src/campaigns/scaled-space';
 
 /** As tall as Chromium draws an element. */
 const CHROMIUM_PX = 33_554_428;
