@@ -20,8 +20,7 @@ describeWithDatabase('forms in the console', (database) => {
   let headers: Record<string, string>;
   let list: string;
 
-  const post = async (path: string, body: unknown) =>
-    (await api.call('POST', path, { headers, body })).body;
+  const post = async (path: string, body: unknown) => (await api.call('POST', path, { headers, body })).body;
 
   beforeAll(async () => {
     browser = await startBrowser();
@@ -170,7 +169,9 @@ describeWithDatabase('forms in the console', (database) => {
       const one = await open(path, viewer);
       const { page } = one;
       await page.getByText('your role is viewer, and this needs').waitFor();
-      const typed = page.locator('main .input:not([readonly]):not([disabled]), main [type=checkbox]:not([disabled])');
+      const typed = page.locator(
+        'main .input:not([readonly]):not([disabled]), main [type=checkbox]:not([disabled])',
+      );
       // Sample values of placeholders are for the preview alone.
       const labels = await typed.evaluateAll((all) =>
         all.map((one) => (one as unknown as { labels: { textContent: string }[] }).labels[0]?.textContent),

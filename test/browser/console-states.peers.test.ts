@@ -133,7 +133,7 @@ describeWithDatabase('the states of the pages of the console', (database) => {
       await page.getByLabel('Email').fill(user.email);
       await page.getByLabel('Password').fill(user.password);
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+      await page.getByRole('button', { name: 'Sign out', exact: true }).waitFor();
       const { pathname, search } = new URL(page.url());
       if (`${pathname}${search}`.replace(/^\/console/, '') !== path) wrong.push(`${path}: ${page.url()}`);
     }
