@@ -94,6 +94,7 @@ const campaignPeople = createRoute({
   validateSearch: (search): RecipientFilter => ({
     ...textOf(search, 'search'),
     ...textOf(search, 'code'),
+    ...textOf(search, 'runId'),
     ...(isState(search.state) ? { state: search.state } : {}),
     ...(isChannel(search.channel) ? { channel: search.channel } : {}),
   }),
@@ -104,6 +105,12 @@ const campaignStory = createRoute({
   getParentRoute: () => campaign,
   path: '/recipients/$recipientId',
   component: lazyRouteComponent(() => import('./campaigns/story-part'), 'StoryPart'),
+});
+
+const campaignRuns = createRoute({
+  getParentRoute: () => campaign,
+  path: '/runs',
+  component: lazyRouteComponent(() => import('./campaigns/runs-part'), 'RunsPart'),
 });
 
 const campaignSettings = createRoute({
@@ -251,7 +258,7 @@ const tree = root.addChildren([
   signIn,
   signedIn.addChildren([
     ...[home, campaigns, newCampaign],
-    campaign.addChildren([campaignOverview, campaignPeople, campaignStory, campaignSettings]),
+    campaign.addChildren([campaignOverview, campaignPeople, campaignStory, campaignRuns, campaignSettings]),
     ...[templates, newTemplate, template, suppression],
     ...[contacts, contactList, contactImport, contact],
     ...[webhooks, webhook, policy, carriers, access, audit, system, account],

@@ -51,6 +51,10 @@ export const LIMITS = {
   longPageSizeMax: 1_000,
   /** Messages that one page of a list reads when no index serves its filter: some 0.2 s. */
   messagesLookedAt: 100_000,
+  /** The same for recipients, at the speed of an index scan: some 60 ms. */
+  recipientsLookedAt: 100_000,
+  /** Recipients of a rare state are found by the indexes of codes and of waiting, and sorted: some 10 ms. */
+  recipientsSorted: 5_000,
   searchChars: 200,
   /** Rows of a run's outcomes: as many states and codes as a page of a console shows. */
   outcomesListed: 200,

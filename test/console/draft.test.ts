@@ -54,6 +54,24 @@ describe('the form of a new campaign, as a request', () => {
     expect(bodyOf({ ...draft, skipInvalid: true })).not.toHaveProperty('skipInvalid');
   });
 
+  test('retries of messages and of calls, in minutes; empty fields are left to the API', () => {
+    const outcomes = { ...draft.retries.outcomes, busy: { calls: '3', minutes: '10, 60' } };
+    const retries = {
+      ...draft.retries,
+      attempts: '4',
+      firstMinutes: '0.5',
+      machine: 'hangup' as const,
+      outcomes,
+    };
+    const body = bodyOf({ ...draft, channels: ['voice'], retries });
+    expect(body.delivery).toEqual({ retry: { maxAttempts: 4, initialDelaySeconds: 30 } });
+    expect(body.voice).toEqual({
+      retry: { busy: { maxAttempts: 3, delaysSeconds: [600, 3600] } },
+      machine: 'hangup',
+    });
+    expect(bodyOf({ ...draft, retries })).not.toHaveProperty('voice');
+  });
+
   test('a cron repeats by the clocks of the person’s zone', () => {
     expect(bodyOf({ ...draft, when: 'recurring', cron: '0 9 * * 1' }).schedule).toEqual({
       cron: '0 9 * * 1',
@@ -76,13 +94,17 @@ describe('a draft that is edited', () => {
     params: { SHOP: 'Harbour Books' },
     exclude: { campaignIds: ['cmp_1'] },
     abort: { failureRate: 0.2 },
-    voice: { maxAttempts: 2 },
+    voice: {
+      maxAttempts: 2,
+      retry: { no_answer: { maxAttempts: 2, delaysSeconds: [90, 600], jitter: 0.1 } },
+      callWindow: { from: '09:00', to: '18:00' },
+    },
     strategy: 'fallback',
     fallbackAfterSeconds: 90,
     delivery: {
       ratePerSecond: 12.5,
       quietHours: { from: '20:00', to: '08:00', timezone: 'recipient', days: ['mon'] },
-      retry: { maxAttempts: 3 },
+      retry: { maxAttempts: 3, initialDelaySeconds: 20 },
       onUnknown: 'resend',
     },
     schedule: {
@@ -112,7 +134,7 @@ describe('a draft that is edited', () => {
       ...{ campaignId: 'cmp_9', name: 'Spring', channel: ['sms'], settings: { sms: settings.sms } },
       ...{ contactListId: content.contactListId, class: 'transactional', params: content.params },
       ...{ exclude: content.exclude, abort: content.abort, voice: content.voice },
-      delivery: { retry: { maxAttempts: 3 }, onUnknown: 'resend' },
+      delivery: { retry: { maxAttempts: 3, initialDelaySeconds: 20 }, onUnknown: 'resend' },
     });
   });
 

@@ -1,6 +1,7 @@
 /** Proves what the template editors do before anything is sent: measuring, placeholders, blocks, flows, differences. */
 
 import fc from 'fast-check';
+import { differencesOf } from '../../console/src/design/differences';
 import {
   idsAt,
   type Layout,
@@ -10,7 +11,6 @@ import {
   withoutBlock,
   withValue,
 } from '../../console/src/templates/blocks';
-import { differencesOf } from '../../console/src/templates/differences';
 import {
   EMPTY_FLOW,
   keyOf,

@@ -6,8 +6,10 @@ import { newId } from '../../src/storage/new-id';
 const SHARD = 10_000;
 /** States by the last three digits of a recipient's number; the shares are those of an ordinary campaign. */
 const STATE_OF = sql`case when i % 1000 < 880 then 'delivered' when i % 1000 < 960 then 'sent'
-  when i % 1000 < 990 then 'undelivered' when i % 100000 = 99999 then 'unknown' else 'failed' end`;
-const CODE_OF = sql`case when i % 1000 < 960 or i % 100000 = 99999 then null
+  when i % 1000 < 990 then 'undelivered' when i % 100000 = 99999 then 'unknown'
+  when i % 100000 = 49999 then 'accepted' else 'failed' end`;
+const CODE_OF = sql`case when i % 1000 < 960 or i % 100000 = 49999 then null
+  when i % 100000 = 99999 then 'answer_lost'
   when i % 1000 < 990 then 'absent_subscriber' else 'spam_refused' end`;
 
 export interface Planted {

@@ -50,6 +50,11 @@ export function CampaignPage() {
         <Link to="/campaigns/$id/recipients" params={{ id }} activeOptions={{ includeSearch: false }}>
           {texts.tabs.people}
         </Link>
+        {campaign.schedule?.cron && (
+          <Link to="/campaigns/$id/runs" params={{ id }}>
+            {texts.tabs.runs}
+          </Link>
+        )}
         <Link to="/campaigns/$id/settings" params={{ id }}>
           {texts.tabs.settings}
         </Link>

@@ -1,6 +1,5 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef } from 'react';
 import { addressOf } from '../api/client';
 import type { Recipient } from '../api/types.gen';
@@ -17,6 +16,7 @@ import { TEXTS } from '../texts';
 import { AbsentPerson } from './absent-person';
 import { campaignQuery, type RecipientFilter, recipientsQuery } from './campaign-queries';
 import { CHANNELS, STATES, stateTone, stateWord } from './campaign-words';
+import { useScaledRows } from './scaled-rows';
 
 const { campaign: texts, channels, common } = TEXTS;
 const route = getRouteApi('/signed-in/campaigns/$id/recipients');
@@ -29,15 +29,19 @@ export function PeoplePart() {
     navigate({ search: (before) => ({ ...before, ...changed }), replace: true });
   return (
     <section className="stack" aria-label={texts.people.title}>
+      {filter.runId && (
+        <p className="notice">
+          {texts.people.ofRun}{' '}
+          <Button small kind="quiet" onClick={() => change({ runId: undefined })}>
+            {texts.people.allRuns}
+          </Button>
+        </p>
+      )}
       <PeopleFilter filter={filter} onChange={change} />
       <People id={id} filter={filter} />
       <div className="row">
         <ExportButton
-          address={addressOf(
-            '/api/campaign/{id}/recipients.csv',
-            { id },
-            { channel: filter.channel, state: filter.state, code: filter.code },
-          )}
+          address={addressOf('/api/campaign/{id}/recipients.csv', { id }, { ...filter })}
           name={`recipients-${id}.csv`}
         >
           {texts.exportCsv}
@@ -101,7 +105,13 @@ function PeopleFilter({
 function People({ id, filter }: { id: string; filter: RecipientFilter }) {
   const found = useInfiniteQuery(recipientsQuery(id, filter));
   const { data: campaign } = useQuery(campaignQuery(id));
-  if (found.isPending) return <Skeleton lines={8} />;
+  const { hasNextPage, isFetching, fetchNextPage } = found;
+  const isEmptySoFar = found.data?.pages.every(({ data }) => data.length === 0) ?? false;
+  // A page may be empty although more follow, when the server has looked at many recipients and found none.
+  useEffect(() => {
+    if (isEmptySoFar && hasNextPage && !isFetching) void fetchNextPage();
+  }, [isEmptySoFar, hasNextPage, isFetching, fetchNextPage]);
+  if (found.isPending || (isEmptySoFar && hasNextPage && !found.error)) return <Skeleton lines={8} />;
   if (found.error) return <ErrorState error={found.error} onRetry={() => found.refetch()} />;
   const rows = found.data.pages.flatMap(({ data }) => data);
   if (rows.length === 0) {
@@ -150,15 +160,7 @@ function Rows({ id, rows, total, hasMore, isLoading, isRefreshing, onMore, onRef
   const scroll = useRef<HTMLDivElement>(null);
   const isNarrow = useMedia('(width < 56rem)');
   const height = isNarrow ? ROW_PX.narrow : ROW_PX.wide;
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroll.current,
-    estimateSize: () => height,
-    overscan: 10,
-  });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: heights are measured anew when they change
-  useEffect(() => virtual.measure(), [height]);
-  const items = virtual.getVirtualItems();
+  const { items, spacePx, shiftPx } = useScaledRows({ count: rows.length, height, scroll });
   const lastShown = items.at(-1)?.index ?? 0;
   useEffect(() => {
     if (hasMore && !isLoading && lastShown > rows.length - AHEAD) onMore();
@@ -183,11 +185,13 @@ function Rows({ id, rows, total, hasMore, isLoading, isRefreshing, onMore, onRef
           tabIndex={0}
           aria-label={texts.people.title}
         >
-          <div className="people-space" role="presentation" style={{ height: virtual.getTotalSize() }}>
+          <div className="people-space" role="presentation" style={{ height: spacePx }}>
             {items.map(({ index, start }) => {
               const row = rows[index];
               return (
-                row && <Row key={row.id} id={id} row={row} index={index} start={start} height={height} />
+                row && (
+                  <Row key={row.id} id={id} row={row} index={index} start={start + shiftPx} height={height} />
+                )
               );
             })}
           </div>

@@ -6,6 +6,7 @@ import type { ReadContactListData, ReadContactListResponse } from '../api/types.
 import { LinkButton } from '../design/button';
 import { Field } from '../design/field';
 import { ImportPanel } from '../design/import-panel';
+import { Loaded } from '../design/loaded';
 import { Page } from '../design/page';
 import { fill } from '../format';
 import { Allowed } from '../shell/allowed';
@@ -19,7 +20,7 @@ export function ImportPage() {
   const { listId } = route.useParams();
   const [country, setCountry] = useState('');
   const queries = useQueryClient();
-  const { data: list } = useQuery({
+  const list = useQuery({
     queryKey: ['contact-lists', listId],
     queryFn: ({ signal }) =>
       call<ReadContactListData, ReadContactListResponse>('GET', '/api/contact-list/{id}', {
@@ -30,7 +31,7 @@ export function ImportPage() {
   const code = country.trim().toUpperCase();
   return (
     <Page
-      title={list ? fill(texts.importTitle, { name: list.name }) : TEXTS.imports.submit}
+      title={list.data ? fill(texts.importTitle, { name: list.data.name }) : TEXTS.imports.submit}
       lead={texts.importLead}
       actions={
         <LinkButton to="/contacts/lists/$listId" params={{ listId }}>
@@ -39,27 +40,31 @@ export function ImportPage() {
       }
     >
       <Allowed from="editor" label={TEXTS.imports.submit}>
-        <ImportPanel
-          address={addressOf('/api/contact-list/{id}/contacts', { id: listId }, { country: code })}
-          help={texts.importHelp}
-          options={
-            <div className="form">
-              <Field
-                label={texts.country}
-                hint={texts.countryHint}
-                value={country}
-                maxLength={2}
-                size={4}
-                autoCapitalize="characters"
-                onChange={({ target }) => setCountry(target.value)}
-              />
-            </div>
-          }
-          onDone={() => {
-            void queries.invalidateQueries({ queryKey: ['contact-lists'] });
-            void queries.invalidateQueries({ queryKey: ['contacts'] });
-          }}
-        />
+        <Loaded query={list}>
+          {() => (
+            <ImportPanel
+              address={addressOf('/api/contact-list/{id}/contacts', { id: listId }, { country: code })}
+              help={texts.importHelp}
+              options={
+                <div className="form">
+                  <Field
+                    label={texts.country}
+                    hint={texts.countryHint}
+                    value={country}
+                    maxLength={2}
+                    size={4}
+                    autoCapitalize="characters"
+                    onChange={({ target }) => setCountry(target.value)}
+                  />
+                </div>
+              }
+              onDone={() => {
+                void queries.invalidateQueries({ queryKey: ['contact-lists'] });
+                void queries.invalidateQueries({ queryKey: ['contacts'] });
+              }}
+            />
+          )}
+        </Loaded>
       </Allowed>
     </Page>
   );

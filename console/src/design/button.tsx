@@ -1,5 +1,6 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import type { ComponentProps, MouseEvent } from 'react';
+import { useReadOnly } from './read-only';
 
 export type ButtonKind = 'plain' | 'primary' | 'danger' | 'quiet';
 
@@ -10,7 +11,10 @@ interface Look {
 
 const classOf = ({ kind = 'plain', small = false }: Look) => `button ${kind}${small ? ' small' : ''}`;
 
-/** `busy` keeps the button in place and in focus, and makes a second press do nothing. */
+/**
+ * `busy` keeps the button in place and in focus, and makes a second press do nothing. Where nothing may be changed there
+ * is none.
+ */
 export function Button({
   kind,
   small,
@@ -21,11 +25,13 @@ export function Button({
   className = '',
   ...rest
 }: Look & { busy?: boolean; unavailable?: boolean } & ComponentProps<'button'>) {
+  const isReadOnly = useReadOnly();
   const idle = busy || unavailable;
   const press = (event: MouseEvent<HTMLButtonElement>) => {
     if (idle) event.preventDefault();
     else onClick?.(event);
   };
+  if (isReadOnly) return null;
   return (
     <button
       {...rest}

@@ -4,17 +4,18 @@ import { Compartment, EditorState } from '@codemirror/state';
 import { drawSelection, EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
+import { useReadOnly } from './read-only';
 
 interface CodeEditorProps {
   label: string;
   language: 'html' | 'xml';
   value: string;
-  isReadOnly?: boolean;
   onChange(value: string): void;
 }
 
 /** HTML or XML as text. Tab leaves it, as every other field; loaded by the pages that need it. */
-export function CodeEditor({ label, language, value, isReadOnly = false, onChange }: CodeEditorProps) {
+export function CodeEditor({ label, language, value, onChange }: CodeEditorProps) {
+  const isReadOnly = useReadOnly();
   const host = useRef<HTMLDivElement>(null);
   const editor = useRef<EditorView>(null);
   const told = useRef({ value, onChange });

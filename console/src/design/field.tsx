@@ -1,4 +1,5 @@
 import { type ComponentProps, type ReactNode, useId } from 'react';
+import { useReadOnly } from './read-only';
 
 interface Labelled {
   label: string;
@@ -11,19 +12,23 @@ interface Labelled {
 /** A label, its control, a hint and what is wrong with it, connected for those who cannot see. */
 export function Field({ label, hint, wrong, ...rest }: Labelled & ComponentProps<'input'>) {
   const { ids, frame } = useLabelled({ label, hint, wrong });
-  return frame(<input className="input" {...rest} {...ids} />);
+  const readOnly = useReadOnly();
+  return frame(<input className="input" readOnly={readOnly} {...rest} {...ids} />);
 }
 
 export function TextArea({ label, hint, wrong, ...rest }: Labelled & ComponentProps<'textarea'>) {
   const { ids, frame } = useLabelled({ label, hint, wrong });
-  return frame(<textarea className="input" {...rest} {...ids} />);
+  const readOnly = useReadOnly();
+  return frame(<textarea className="input" readOnly={readOnly} {...rest} {...ids} />);
 }
 
 /** The browser's own list: by keyboard, finger and screen reader as people know it. */
 export function Select({ label, hint, wrong, children, ...rest }: Labelled & ComponentProps<'select'>) {
   const { ids, frame } = useLabelled({ label, hint, wrong });
+  // A list to choose from has no state to be read in.
+  const disabled = useReadOnly();
   return frame(
-    <select className="input" {...rest} {...ids}>
+    <select className="input" disabled={disabled} {...rest} {...ids}>
       {children}
     </select>,
   );
@@ -37,9 +42,16 @@ export function Choice({
   ...rest
 }: { label: ReactNode; hint?: ReactNode } & ComponentProps<'input'>) {
   const id = useId();
+  const disabled = useReadOnly();
   return (
     <div className="choice">
-      <input {...rest} id={id} type={type} aria-describedby={hint ? `${id}-hint` : undefined} />
+      <input
+        disabled={disabled}
+        {...rest}
+        id={id}
+        type={type}
+        aria-describedby={hint ? `${id}-hint` : undefined}
+      />
       <div>
         <label htmlFor={id}>{label}</label>
         {hint && (

@@ -1,5 +1,6 @@
 import type { CampaignDetail } from '../api/types.gen';
 import { type Body, type Draft, emptyDraft, gatePercentOf } from './draft';
+import { retriesOf } from './retries';
 
 /** A campaign that has not begun, as the form shows it; what the form has no field for is kept beside it. */
 export function draftOfCampaign(campaign: CampaignDetail): Draft {
@@ -38,6 +39,7 @@ export function draftOfCampaign(campaign: CampaignDetail): Draft {
       wait: waitSeconds === undefined ? '' : String(waitSeconds / 60),
     })),
     gatePercent: gatePercentOf(release?.gates),
+    retries: retriesOf(campaign),
   };
 }
 
@@ -51,7 +53,14 @@ function restOf({
   schedule,
   release,
 }: CampaignDetail): Partial<Body> {
-  const { ratePerSecond: _, quietHours, ...ofDelivery } = delivery ?? {};
+  const {
+    ratePerSecond: _,
+    quietHours,
+    retry: _retry,
+    onUnknown: _onUnknown,
+    expireAfterSeconds: _expire,
+    ...ofDelivery
+  } = delivery ?? {};
   const { from: __, to: ___, ...ofQuietHours } = quietHours ?? { from: '', to: '' };
   const { endAt, misfire } = schedule ?? {};
   return {

@@ -1,5 +1,6 @@
 import type { CreateCampaignData } from '../api/types.gen';
 import { recipientsOf } from './recipients-text';
+import { deliveryOfRetries, noRetries, type Retries, voiceOf } from './retries';
 
 /** What the form holds, as typed; kept in this browser until the campaign is made, so that nothing typed is lost. */
 export interface Draft {
@@ -29,6 +30,7 @@ export interface Draft {
   quietTo: string;
   stages: Stage[];
   gatePercent: string;
+  retries: Retries;
   /** Of this content: the same press twice makes one campaign, other content another. */
   key: string;
 }
@@ -73,6 +75,7 @@ export const emptyDraft = (): Draft => ({
   quietTo: '',
   stages: [],
   gatePercent: '',
+  retries: noRetries(),
   key: '',
 });
 
@@ -85,6 +88,7 @@ export function bodyOf(draft: Draft): Body {
     delivery: otherDelivery,
     schedule: otherSchedule,
     release: otherRelease,
+    voice: otherVoice,
     ...rest
   } = editing?.rest ?? {};
   const recipients = pasted.trim() === '' ? undefined : recipientsOf(pasted);
@@ -92,6 +96,7 @@ export function bodyOf(draft: Draft): Body {
   const typedSchedule = scheduleOf(draft);
   const schedule = typedSchedule ? { ...otherSchedule, ...typedSchedule } : editing?.untilOnly;
   const delivery = deliveryWith(otherDelivery, deliveryOf(draft));
+  const voice = channels.includes('voice') || editing ? voiceOf(draft.retries, otherVoice) : undefined;
   const typedRelease = releaseOf(draft);
   const { onGate } = otherRelease ?? {};
   const release = typedRelease && { ...(onGate ? { onGate } : {}), ...typedRelease };
@@ -108,6 +113,7 @@ export function bodyOf(draft: Draft): Body {
     class: draft.class,
     ...(schedule ? { schedule } : {}),
     ...(delivery ? { delivery } : {}),
+    ...(voice ? { voice } : {}),
     ...(release ? { release } : {}),
     ...(isFallback
       ? { strategy: 'fallback' as const, fallbackAfterSeconds: Math.round(Number(fallbackMinutes) * 60) }
@@ -144,10 +150,11 @@ function scheduleOf({ when, startAt, cron, timezone, recipientLocal }: Draft): B
   return { startAt: startAt === '' ? '' : new Date(startAt).toISOString(), timezone, ...local };
 }
 
-function deliveryOf({ rate, quietFrom, quietTo }: Draft): Body['delivery'] {
+function deliveryOf({ rate, quietFrom, quietTo, retries }: Draft): Body['delivery'] {
   const delivery = {
     ...(rate === '' ? {} : { ratePerSecond: Number(rate) }),
     ...(quietFrom === '' || quietTo === '' ? {} : { quietHours: { from: quietFrom, to: quietTo } }),
+    ...deliveryOfRetries(retries),
   };
   return Object.keys(delivery).length === 0 ? undefined : delivery;
 }

@@ -1,4 +1,4 @@
-import { queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { call } from '../api/client';
 import type {
   CreateCampaignData,
@@ -13,31 +13,67 @@ import type {
   ListTemplatesResponse,
   PreviewTemplateData,
   PreviewTemplateResponse,
+  ReadContactListData,
+  ReadContactListResponse,
+  ReadTemplateData,
+  ReadTemplateResponse,
 } from '../api/types.gen';
 import type { Body, ChannelName, Draft } from './draft';
 import { recipientsOf } from './recipients-text';
 
-export const listsQuery = queryOptions({
-  queryKey: ['contact-lists', 'to choose'],
-  queryFn: async ({ signal }) =>
-    (
-      await call<ListContactListsData, ListContactListsResponse>('GET', '/api/contact-list', {
-        query: { page: 1, limit: 100 },
-        signal,
-      })
-    ).data,
-});
+/** As many as one page holds; the search finds the others. */
+const SHOWN = 100;
 
-export const templatesQuery = (channel: ChannelName) =>
+export const listsQuery = (search: string) =>
   queryOptions({
-    queryKey: ['templates', 'to choose', channel],
+    queryKey: ['contact-lists', 'to choose', search],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) =>
+      (
+        await call<ListContactListsData, ListContactListsResponse>('GET', '/api/contact-list', {
+          query: { page: 1, limit: SHOWN, search },
+          signal,
+        })
+      ).data,
+  });
+
+/** One that is chosen and not among those that the search has found. */
+export const listQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['contact-list', id, 'chosen'],
+    queryFn: async ({ signal }) =>
+      (
+        await call<ReadContactListData, ReadContactListResponse>('GET', '/api/contact-list/{id}', {
+          path: { id },
+          signal,
+        })
+      ).data,
+  });
+
+export const templatesQuery = (channel: ChannelName, search: string) =>
+  queryOptions({
+    queryKey: ['templates', 'to choose', channel, search],
+    placeholderData: keepPreviousData,
     queryFn: async ({ signal }) =>
       (
         await call<ListTemplatesData, ListTemplatesResponse>('GET', '/api/template', {
-          query: { channel, page: 1, pageSize: 100 },
+          query: { channel, page: 1, pageSize: SHOWN, search },
           signal,
         })
       ).templates,
+  });
+
+export const templateQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['template', id],
+    enabled: id !== '',
+    queryFn: async ({ signal }) =>
+      (
+        await call<ReadTemplateData, ReadTemplateResponse>('GET', '/api/template/{id}', {
+          path: { id },
+          signal,
+        })
+      ).data,
   });
 
 /** The template as the first of the chosen recipients would get it. */

@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { CHANNELS } from '../campaigns/campaign-words';
 import { Choice, Field, Select } from '../design/field';
 import { ErrorState } from '../design/states';
+import { useSettled } from '../design/use-settled';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 import type { ChannelName, Draft } from './draft';
-import { templatesQuery } from './new-campaign-queries';
+import { templateQuery, templatesQuery } from './new-campaign-queries';
 import { TemplatePreview } from './template-preview';
 
 const { newCampaign, channels } = TEXTS;
@@ -74,12 +76,20 @@ export function WhatPart({ draft, change }: PartProps) {
 }
 
 function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelName }) {
-  const found = useQuery(templatesQuery(channel));
+  const [typed, setTyped] = useState('');
+  const search = useSettled(typed.trim());
+  const found = useQuery(templatesQuery(channel, search));
   const message = draft[channel];
+  const shown = found.data ?? [];
+  const isAmong = shown.some(({ id }) => id === message.templateId);
+  // The chosen one stays to be seen, whatever is searched for.
+  const { data: chosen } = useQuery(templateQuery(isAmong ? '' : message.templateId));
+  const options = chosen && !isAmong ? [chosen, ...shown] : shown;
   const choose = (templateId: string) => {
-    const version = found.data?.find(({ id }) => id === templateId)?.version ?? 0;
+    const version = options.find(({ id }) => id === templateId)?.version ?? 0;
     change({ [channel]: { ...message, templateId, version } });
   };
+  const isNone = found.isSuccess && shown.length === 0;
   return (
     <section className="card stack" aria-label={channels[channel]}>
       <h3>{channels[channel]}</h3>
@@ -91,14 +101,23 @@ function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelN
           autoComplete="off"
           onChange={({ target }) => change({ [channel]: { ...message, sender: target.value } })}
         />
+        <Field
+          label={fill(texts.searchTemplates, { channel: channels[channel] })}
+          type="search"
+          maxLength={200}
+          value={typed}
+          // Enter would make a dry run.
+          onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
+          onChange={({ target }) => setTyped(target.value)}
+        />
         <Select
           label={fill(texts.template, { channel: channels[channel] })}
-          hint={found.data?.length === 0 ? texts.noTemplates : undefined}
+          hint={isNone ? (search === '' ? texts.noTemplates : texts.noTemplate) : undefined}
           value={message.templateId}
           onChange={({ target }) => choose(target.value)}
         >
           <option value="">{texts.choose}</option>
-          {found.data?.map(({ id, templateName, version }) => (
+          {options.map(({ id, templateName, version }) => (
             <option key={id} value={id}>
               {fill(texts.option, { name: templateName, version: String(version) })}
             </option>

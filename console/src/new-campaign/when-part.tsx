@@ -3,6 +3,7 @@ import { Choice, Field, Select } from '../design/field';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 import type { Draft, Stage } from './draft';
+import { RetryPart } from './retry-part';
 
 const texts = TEXTS.newCampaign.timing;
 
@@ -79,6 +80,7 @@ export function WhenPart({ draft, change }: PartProps) {
         />
       </div>
       <Stages draft={draft} change={change} />
+      <RetryPart draft={draft} change={change} />
     </fieldset>
   );
 }

@@ -2,10 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { type ChangeEvent, useMemo, useState } from 'react';
 import { Choice, Field, TextArea } from '../design/field';
 import { ErrorState, Skeleton } from '../design/states';
+import { useSettled } from '../design/use-settled';
 import { fill, plural } from '../format';
 import { TEXTS } from '../texts';
 import type { Draft } from './draft';
-import { listsQuery } from './new-campaign-queries';
+import { listQuery, listsQuery } from './new-campaign-queries';
 import { recipientsOf } from './recipients-text';
 
 const texts = TEXTS.newCampaign.who;
@@ -32,32 +33,59 @@ export function WhoPart({ draft, change }: PartProps) {
 }
 
 function Lists({ draft, change }: PartProps) {
-  const found = useQuery(listsQuery);
+  const [typed, setTyped] = useState('');
+  const search = useSettled(typed.trim());
+  const found = useQuery(listsQuery(search));
+  const shown = found.data ?? [];
+  const chosen = draft.lists.filter((id) => !shown.some((one) => one.id === id));
+  const toggle = (id: string, isChosen: boolean) =>
+    change({ lists: isChosen ? [...draft.lists, id] : draft.lists.filter((one) => one !== id) });
+  const hasNone = found.isSuccess && search === '' && shown.length === 0;
   return (
     <div className="field">
       <span className="label" id="lists">
         {texts.lists}
       </span>
+      {!hasNone && (
+        <Field
+          label={texts.searchLists}
+          type="search"
+          maxLength={200}
+          value={typed}
+          // Enter would make a dry run.
+          onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
+          onChange={({ target }) => setTyped(target.value)}
+        />
+      )}
       {found.isPending && <Skeleton lines={2} />}
       {found.error && <ErrorState error={found.error} onRetry={() => found.refetch()} />}
-      {found.data?.length === 0 && <p className="muted">{texts.noLists}</p>}
+      {found.isSuccess && shown.length === 0 && (
+        <p className="muted" role="status">
+          {hasNone ? texts.noLists : texts.noList}
+        </p>
+      )}
       {/* biome-ignore lint/a11y/useSemanticElements: it stands inside a fieldset already */}
       <div role="group" aria-labelledby="lists" className="choices">
-        {found.data?.map(({ id, name }) => (
+        {chosen.map((id) => (
+          <ChosenList key={id} id={id} onDrop={() => toggle(id, false)} />
+        ))}
+        {shown.map(({ id, name }) => (
           <Choice
             key={id}
             label={name}
             checked={draft.lists.includes(id)}
-            onChange={({ target }) =>
-              change({
-                lists: target.checked ? [...draft.lists, id] : draft.lists.filter((one) => one !== id),
-              })
-            }
+            onChange={({ target }) => toggle(id, target.checked)}
           />
         ))}
       </div>
     </div>
   );
+}
+
+/** One that is chosen and not among those that are shown. */
+function ChosenList({ id, onDrop }: { id: string; onDrop(): void }) {
+  const { data } = useQuery(listQuery(id));
+  return <Choice label={data?.name ?? id} checked onChange={onDrop} />;
 }
 
 function Pasted({ draft, change }: PartProps) {

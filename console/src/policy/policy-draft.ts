@@ -1,4 +1,7 @@
 import type { Policy, SetPolicyData } from '../api/types.gen';
+import { TEXTS } from '../texts';
+
+const { policy: texts } = TEXTS;
 
 type Channel = 'email' | 'sms' | 'voice';
 type Days = NonNullable<NonNullable<SetPolicyData['body']['quietHours']>['days']>;
@@ -51,6 +54,21 @@ export function draftOf({ quietHours, caps, allowedSenders, smsOptOutText, appro
       channels: approval?.channels,
     },
   };
+}
+
+/** The policy as one text, a line for each thing that it says, so that two can be compared. */
+export function textOf(draft: Draft): string {
+  const { quiet, caps, senders, optOutText, approval } = draft;
+  const joined = (values: readonly string[]) => values.join(', ');
+  return [
+    `${texts.quiet}: ${quiet.isOn ? `${quiet.from}–${quiet.to}, ${quiet.timezone}, ${joined(quiet.days)}` : TEXTS.common.none}`,
+    ...caps.map(({ channels, max, days }) => `${texts.caps}: ${max} / ${days}, ${joined(channels)}`),
+    ...Object.entries(senders).map(
+      ([channel, text]) => `${texts.senders} (${channel}): ${text.replaceAll('\n', ', ')}`,
+    ),
+    `${texts.optOut}: ${optOutText}${draft.onlyFirst ? ` (${texts.onlyFirst})` : ''}`,
+    `${texts.approval}: ${approval.isOn ? approval.above : TEXTS.common.none}`,
+  ].join('\n');
 }
 
 /** The whole policy, because a PUT replaces it. */

@@ -1,5 +1,4 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
 import type {
@@ -10,25 +9,29 @@ import type {
   SetPolicyResponse,
 } from '../api/types.gen';
 import { Button } from '../design/button';
+import { Conflict } from '../design/conflict';
 import { Choice, Field, TextArea } from '../design/field';
+import { useKeptDraft } from '../design/kept-draft';
 import { Loaded } from '../design/loaded';
 import { Page } from '../design/page';
 import { ErrorState } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill, formatTime } from '../format';
-import { Allowed } from '../shell/allowed';
+import { Allowed, ReadableBelow } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { CapsPart } from './caps-part';
-import { type Draft, draftOf, policyOf } from './policy-draft';
+import { type Draft, draftOf, policyOf, textOf } from './policy-draft';
 
 const { policy: texts } = TEXTS;
+
+const readPolicy = async (signal?: AbortSignal): Promise<Policy> =>
+  (await call<ReadPolicyData, ReadPolicyResponse>('GET', '/api/policy', signal ? { signal } : {})).data;
 
 /** What the workspace asks of every campaign. */
 export function PolicyPage() {
   const policy = useQuery({
     queryKey: ['policy'],
-    queryFn: ({ signal }) =>
-      call<ReadPolicyData, ReadPolicyResponse>('GET', '/api/policy', { signal }).then(({ data }) => data),
+    queryFn: ({ signal }) => readPolicy(signal),
   });
   const { version, updatedAt } = policy.data ?? {};
   return (
@@ -38,21 +41,34 @@ export function PolicyPage() {
         updatedAt ? fill(texts.changed, { at: formatTime(updatedAt), version: version ?? 0 }) : texts.lead
       }
     >
-      <Loaded query={policy}>{(known) => <PolicyForm key={known.version} policy={known} />}</Loaded>
+      <Loaded query={policy}>{(known) => <PolicyForm policy={known} />}</Loaded>
     </Page>
   );
 }
 
 function PolicyForm({ policy }: { policy: Policy }) {
-  const [draft, setDraft] = useState<Draft>(() => draftOf(policy));
+  const stored = draftOf(policy);
+  const kept = useKeptDraft('policy', policy.version, stored);
+  const { draft } = kept;
   const queries = useQueryClient();
   const say = useToast();
-  const set = (changed: Partial<Draft>) => setDraft({ ...draft, ...changed });
+  const set = (changed: Partial<Draft>) => kept.setDraft({ ...draft, ...changed });
   const save = useMutation({
-    mutationFn: () => call<SetPolicyData, SetPolicyResponse>('PUT', '/api/policy', { body: policyOf(draft) }),
-    onSuccess: ({ data }) => {
-      say(texts.saved);
-      queries.setQueryData(['policy'], data);
+    mutationFn: async (sent: Draft) => {
+      // The API takes the last one that comes, so that the form looks first whether it knows the newest.
+      const newest = await readPolicy();
+      if (newest.version !== policy.version) return { isSaved: false, policy: newest };
+      const { data } = await call<SetPolicyData, SetPolicyResponse>('PUT', '/api/policy', {
+        body: policyOf(sent),
+      });
+      return { isSaved: true, policy: data };
+    },
+    onSuccess: ({ isSaved, policy: newest }, sent) => {
+      if (isSaved) {
+        kept.saved(sent, { version: newest.version, content: draftOf(newest) });
+        say(texts.saved);
+      }
+      queries.setQueryData(['policy'], newest);
     },
   });
   return (
@@ -60,51 +76,69 @@ function PolicyForm({ policy }: { policy: Policy }) {
       className="stack form"
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate();
+        save.mutate(draft);
       }}
     >
-      <QuietHours draft={draft} set={set} error={save.error} />
-      <CapsPart caps={draft.caps} wrong={findingAt(save.error, 'caps')} onChange={(caps) => set({ caps })} />
-      <section className="card stack" aria-label={texts.senders}>
-        <h2>{texts.senders}</h2>
-        <p className="muted">{texts.sendersText}</p>
-        {(['email', 'sms', 'voice'] as const).map((channel) => (
-          <TextArea
-            key={channel}
-            label={TEXTS.channels[channel]}
-            hint={texts.senderHints[channel]}
-            rows={2}
-            value={draft.senders[channel]}
-            wrong={findingAt(save.error, `allowedSenders.${channel}`)}
-            onChange={({ target }) => set({ senders: { ...draft.senders, [channel]: target.value } })}
+      <ReadableBelow from="admin">
+        <QuietHours draft={draft} set={set} error={save.error} />
+        <CapsPart
+          caps={draft.caps}
+          wrong={findingAt(save.error, 'caps')}
+          onChange={(caps) => set({ caps })}
+        />
+        <section className="card stack" aria-label={texts.senders}>
+          <h2>{texts.senders}</h2>
+          <p className="muted">{texts.sendersText}</p>
+          {(['email', 'sms', 'voice'] as const).map((channel) => (
+            <TextArea
+              key={channel}
+              label={TEXTS.channels[channel]}
+              hint={texts.senderHints[channel]}
+              rows={2}
+              value={draft.senders[channel]}
+              wrong={findingAt(save.error, `allowedSenders.${channel}`)}
+              onChange={({ target }) => set({ senders: { ...draft.senders, [channel]: target.value } })}
+            />
+          ))}
+        </section>
+        <section className="card stack" aria-label={texts.optOut}>
+          <h2>{texts.optOut}</h2>
+          <Field
+            label={texts.optOutText}
+            hint={texts.optOutHint}
+            value={draft.optOutText}
+            wrong={findingAt(save.error, 'smsOptOutText')}
+            onChange={({ target }) => set({ optOutText: target.value })}
           />
-        ))}
-      </section>
-      <section className="card stack" aria-label={texts.optOut}>
-        <h2>{texts.optOut}</h2>
-        <Field
-          label={texts.optOutText}
-          hint={texts.optOutHint}
-          value={draft.optOutText}
-          wrong={findingAt(save.error, 'smsOptOutText')}
-          onChange={({ target }) => set({ optOutText: target.value })}
+          <Choice
+            label={texts.onlyFirst}
+            checked={draft.onlyFirst}
+            onChange={({ target }) => set({ onlyFirst: target.checked })}
+          />
+        </section>
+        <Approval draft={draft} set={set} error={save.error} />
+      </ReadableBelow>
+      {kept.isBehind && (
+        <Conflict
+          version={policy.version}
+          before={textOf(kept.from)}
+          after={textOf(stored)}
+          onKeep={kept.keepMine}
+          onTake={kept.discard}
         />
-        <Choice
-          label={texts.onlyFirst}
-          checked={draft.onlyFirst}
-          onChange={({ target }) => set({ onlyFirst: target.checked })}
-        />
-      </section>
-      <Approval draft={draft} set={set} error={save.error} />
+      )}
       {save.error && <ErrorState error={save.error} />}
       <Allowed from="admin" label={texts.save}>
         <div className="row">
-          <Button kind="primary" type="submit" busy={save.isPending}>
+          <Button kind="primary" type="submit" busy={save.isPending} unavailable={kept.isBehind}>
             {texts.save}
           </Button>
-          <Button kind="quiet" onClick={() => setDraft(draftOf(policy))}>
+          <Button kind="quiet" onClick={kept.discard}>
             {texts.reset}
           </Button>
+          <span className="muted small" role="status">
+            {kept.isChanged ? TEXTS.templates.unsaved : ''}
+          </span>
         </div>
       </Allowed>
     </form>

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { sessionQuery } from '../api/session';
+import { ReadOnly } from '../design/read-only';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 import { type Role, reaches } from './navigation';
@@ -20,6 +21,18 @@ function useRole(): Role {
 export function Allowed({ from, label, children }: { from: Role; label: string; children: ReactNode }) {
   const may = useMay();
   return may(from) ? children : <NotShown labels={[label]} />;
+}
+
+/** A form that a lower role may read, with a sentence that says why nothing in it can be changed. */
+export function ReadableBelow({ from, children }: { from: Role; children: ReactNode }) {
+  const may = useMay();
+  const role = useRole();
+  return (
+    <ReadOnly on={!may(from)}>
+      {!may(from) && <p className="notice">{fill(TEXTS.nav.readOnly, { role, from })}</p>}
+      {children}
+    </ReadOnly>
+  );
 }
 
 interface Action {

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Button } from '../design/button';
 import { Field, Select, TextArea } from '../design/field';
+import { useReadOnly } from '../design/read-only';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 import {
@@ -42,6 +43,7 @@ function BlockList({ place, depth, ...props }: BlockEditorProps & { place: Place
   const { layout, onChange } = props;
   const [type, setType] = useState<BlockType>('Text');
   const ids = idsAt(layout, place);
+  const isReadOnly = useReadOnly();
   return (
     <div className="stack tight">
       {ids.length === 0 && <p className="muted">{texts.nothing}</p>}
@@ -56,20 +58,22 @@ function BlockList({ place, depth, ...props }: BlockEditorProps & { place: Place
           isLast={at === ids.length - 1}
         />
       ))}
-      <div className="row end">
-        <Select
-          label={texts.newBlock}
-          value={type}
-          onChange={({ target }) => setType(target.value as BlockType)}
-        >
-          {BLOCK_TYPES.map((one) => (
-            <option key={one} value={one}>
-              {texts.types[one]}
-            </option>
-          ))}
-        </Select>
-        <Button onClick={() => onChange(withBlock(layout, place, type).layout)}>{texts.add}</Button>
-      </div>
+      {!isReadOnly && (
+        <div className="row end">
+          <Select
+            label={texts.newBlock}
+            value={type}
+            onChange={({ target }) => setType(target.value as BlockType)}
+          >
+            {BLOCK_TYPES.map((one) => (
+              <option key={one} value={one}>
+                {texts.types[one]}
+              </option>
+            ))}
+          </Select>
+          <Button onClick={() => onChange(withBlock(layout, place, type).layout)}>{texts.add}</Button>
+        </div>
+      )}
     </div>
   );
 }

@@ -1,4 +1,3 @@
-import { useEffect, useRef, useState } from 'react';
 import type { CreateTemplateData, ReadTemplateResponse } from '../api/types.gen';
 import { EMPTY_LAYOUT, type Layout } from './blocks';
 import { EMPTY_FLOW, type Flow } from './flow';
@@ -51,29 +50,17 @@ export function textsOf(channel: Channel, draft: Draft): string[] {
   return [draft.subject, JSON.stringify(channel === 'email' ? draft.layout : draft.flow)];
 }
 
-/** A draft that outlives a reload of the page, until it is saved or thrown away. */
-export function useDraft(key: string, initial: Draft) {
-  const place = placeOf(key);
-  const [draft, setDraft] = useState<Draft>(() => {
-    const kept = sessionStorage.getItem(place);
-    return kept === null ? initial : { ...initial, ...(JSON.parse(kept) as Partial<Draft>) };
-  });
-  const isChanged = JSON.stringify(draft) !== JSON.stringify(initial);
-  useEffect(() => {
-    if (isChanged) sessionStorage.setItem(place, JSON.stringify(draft));
-    else sessionStorage.removeItem(place);
-  }, [draft, isChanged, place]);
-  const latest = useRef(draft);
-  latest.current = draft;
-  /** What was sent is kept by the server now; what was typed while it was on its way is the next version's draft. */
-  const saved = (sent: Draft, next: string) => {
-    sessionStorage.removeItem(place);
-    const typed = JSON.stringify(latest.current);
-    if (typed !== JSON.stringify(sent)) sessionStorage.setItem(placeOf(next), typed);
-  };
-  return { draft, setDraft, isChanged, saved };
+/** A template as one text: its name, its subject, and its content with a line for each tag of markup. */
+export function textOf(template: Template): string {
+  const body = template.channel === 'sms' ? template.body : template.body.replace(/>\s*</g, '>\n<');
+  const subject = template.channel === 'email' ? [template.subject] : [];
+  return [template.templateName, ...subject, body].join('\n');
 }
 
-export const keyOf = ({ id, version }: Pick<Template, 'id' | 'version'>) => `${id}.${version}`;
-
-const placeOf = (key: string) => `fanfare.draft.${key}`;
+/** The same of what is being written, whose blocks or graph have not been rendered. */
+export function textOfDraft(channel: Channel, draft: Draft): string {
+  const subject = channel === 'email' ? [draft.subject] : [];
+  const design = channel === 'email' ? draft.layout : draft.flow;
+  const content = draft.source === 'design' ? JSON.stringify(design, null, 2) : draft.body;
+  return [draft.templateName, ...subject, content].join('\n');
+}

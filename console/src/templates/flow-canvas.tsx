@@ -10,6 +10,7 @@ import {
   ReactFlow,
 } from '@xyflow/react';
 import { useMemo } from 'react';
+import { useReadOnly } from '../design/read-only';
 import { chosenTheme } from '../shell/theme';
 import { TEXTS } from '../texts';
 import { type Flow, keyOf, kindOf, nameOfStep, withEdge, withNode, withoutEdge, withoutStep } from './flow';
@@ -36,6 +37,7 @@ type StepNode = Node<{
 
 /** The steps of a call and where each leads, to be moved and joined. */
 export function FlowCanvas({ flow, chosen, findings, onChoose, onChange }: FlowCanvasProps) {
+  const isReadOnly = useReadOnly();
   const nodes = useMemo(
     () =>
       flow.nodes.map((node, index): StepNode => {
@@ -93,6 +95,9 @@ export function FlowCanvas({ flow, chosen, findings, onChoose, onChange }: FlowC
         zoomOnScroll={false}
         preventScrolling={false}
         proOptions={{ hideAttribution: true }}
+        nodesDraggable={!isReadOnly}
+        nodesConnectable={!isReadOnly}
+        deleteKeyCode={isReadOnly ? null : 'Backspace'}
         onNodesChange={change}
         onEdgesDelete={(gone) => onChange(gone.reduce((next, { id }) => withoutEdge(next, id), flow))}
         onConnect={({ source, target }) => onChange(withEdge(flow, source, target))}

@@ -7,17 +7,21 @@ import type {
   CreateTemplateData,
   CreateTemplateResponse,
   Finding,
+  ReadTemplateData,
+  ReadTemplateResponse,
   ReplaceTemplateData,
   ReplaceTemplateResponse,
 } from '../api/types.gen';
 import { Button } from '../design/button';
+import { Conflict } from '../design/conflict';
 import { Field } from '../design/field';
+import { useKeptDraft } from '../design/kept-draft';
 import { ErrorState, Skeleton } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill } from '../format';
-import { Allowed } from '../shell/allowed';
+import { Allowed, ReadableBelow } from '../shell/allowed';
 import { TEXTS } from '../texts';
-import { bodyOf, type Channel, type Draft, draftOf, keyOf, type Template, textsOf, useDraft } from './draft';
+import { bodyOf, type Channel, type Draft, draftOf, type Template, textOfDraft, textsOf } from './draft';
 import { placeholdersIn } from './placeholders';
 import { SmsEditor } from './sms-editor';
 import './templates.css';
@@ -37,11 +41,13 @@ export interface EditorProps {
 
 /** Writes a new template, or a new version of one. */
 export function TemplateEditor({ channel, template }: { channel: Channel; template?: Template }) {
-  const key = template ? keyOf(template) : `new-${channel}`;
-  const { draft, setDraft, isChanged, saved } = useDraft(key, draftOf(channel, template));
+  const version = template?.version ?? 0;
+  const stored = draftOf(channel, template);
+  const kept = useKeptDraft(template?.id ?? `new-${channel}`, version, stored);
+  const { draft, isChanged } = kept;
   const [values, setValues] = useState<Readonly<Record<string, string>>>({});
-  const { save, warnings } = useSave(channel, template, saved);
-  const onChange = (changed: Partial<Draft>) => setDraft((now) => ({ ...now, ...changed }));
+  const { save, warnings } = useSave(channel, template, kept.saved);
+  const onChange = (changed: Partial<Draft>) => kept.setDraft({ ...draft, ...changed });
   const Editor = { sms: SmsEditor, email: EmailEditor, voice: VoiceEditor }[channel];
   return (
     <form
@@ -51,20 +57,31 @@ export function TemplateEditor({ channel, template }: { channel: Channel; templa
         save.mutate(draft);
       }}
     >
-      <div className="form">
-        <Field
-          label={texts.name}
-          value={draft.templateName}
-          maxLength={200}
-          required
-          wrong={findingAt(save.error, 'templateName')}
-          onChange={({ target }) => onChange({ templateName: target.value })}
-        />
-      </div>
-      <Suspense fallback={<Skeleton />}>
-        <Editor draft={draft} onChange={onChange} values={values} error={save.error} />
-      </Suspense>
+      <ReadableBelow from="editor">
+        <div className="form">
+          <Field
+            label={texts.name}
+            value={draft.templateName}
+            maxLength={200}
+            required
+            wrong={findingAt(save.error, 'templateName')}
+            onChange={({ target }) => onChange({ templateName: target.value })}
+          />
+        </div>
+        <Suspense fallback={<Skeleton />}>
+          <Editor draft={draft} onChange={onChange} values={values} error={save.error} />
+        </Suspense>
+      </ReadableBelow>
       <Samples names={placeholdersIn(textsOf(channel, draft))} values={values} onChange={setValues} />
+      {kept.isBehind && (
+        <Conflict
+          version={version}
+          before={textOfDraft(channel, kept.from)}
+          after={textOfDraft(channel, stored)}
+          onKeep={kept.keepMine}
+          onTake={kept.discard}
+        />
+      )}
       {save.error && <ErrorState error={save.error} />}
       {warnings.length > 0 && <Warnings warnings={warnings} />}
       <div className="row">
@@ -73,13 +90,13 @@ export function TemplateEditor({ channel, template }: { channel: Channel; templa
             kind="primary"
             type="submit"
             busy={save.isPending}
-            unavailable={template !== undefined && !isChanged}
+            unavailable={template !== undefined && (!isChanged || kept.isBehind)}
           >
             {template ? texts.saveVersion : texts.create}
           </Button>
         </Allowed>
         {isChanged && (
-          <Button kind="quiet" onClick={() => setDraft(draftOf(channel, template))}>
+          <Button kind="quiet" onClick={kept.discard}>
             {texts.discard}
           </Button>
         )}
@@ -94,24 +111,34 @@ export function TemplateEditor({ channel, template }: { channel: Channel; templa
 function useSave(
   channel: Channel,
   template: Template | undefined,
-  saved: (sent: Draft, next: string) => void,
+  saved: ReturnType<typeof useKeptDraft<Draft>>['saved'],
 ) {
   const [warnings, setWarnings] = useState<readonly Finding[]>([]);
   const queries = useQueryClient();
   const navigate = useNavigate();
   const say = useToast();
   const save = useMutation({
-    mutationFn: (draft: Draft) => {
+    mutationFn: async (draft: Draft) => {
       const body = bodyOf(channel, draft);
-      return template
-        ? call<ReplaceTemplateData, ReplaceTemplateResponse>('PUT', '/api/template/{id}', {
-            path: { id: template.id },
-            body,
-          })
-        : call<CreateTemplateData, CreateTemplateResponse>('POST', '/api/template', { body });
+      if (!template)
+        return call<CreateTemplateData, CreateTemplateResponse>('POST', '/api/template', { body });
+      const path = { id: template.id };
+      // Each save makes a version of its own, so that the form looks first whether it knows the newest.
+      const { data } = await call<ReadTemplateData, ReadTemplateResponse>('GET', '/api/template/{id}', {
+        path,
+      });
+      if (data.version === template.version)
+        return call<ReplaceTemplateData, ReplaceTemplateResponse>('PUT', '/api/template/{id}', {
+          path,
+          body,
+        });
+      queries.setQueryData(['template', template.id], data);
+      return undefined;
     },
     onSuccess: async (answer, sent) => {
-      saved(sent, keyOf(answer.template));
+      if (!answer) return;
+      const { id, version } = answer.template;
+      saved(sent, { version, content: draftOf(channel, answer.template), ...(template ? {} : { key: id }) });
       setWarnings(answer.warnings);
       say(fill(texts.savedAs, { version: answer.template.version }));
       await queries.invalidateQueries({ queryKey: ['templates'] });

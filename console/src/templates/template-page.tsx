@@ -62,9 +62,7 @@ export function TemplatePage() {
               void navigate({ search: chosen === 'edit' ? {} : { view: chosen }, replace: true })
             }
           >
-            {view === 'edit' && (
-              <TemplateEditor key={known.version} channel={known.channel} template={known} />
-            )}
+            {view === 'edit' && <TemplateEditor key={known.id} channel={known.channel} template={known} />}
             {view === 'test' && (
               <Allowed from="editor" label={texts.test}>
                 <TestSend template={known} />

@@ -3,13 +3,13 @@ import { useState } from 'react';
 import { call } from '../api/client';
 import { isProblem } from '../api/problem';
 import type { ReadTemplateData, ReadTemplateResponse } from '../api/types.gen';
+import { Difference } from '../design/difference';
 import { Select } from '../design/field';
 import { Loaded } from '../design/loaded';
 import { EmptyState } from '../design/states';
 import { fill, formatTime } from '../format';
 import { TEXTS } from '../texts';
-import { differencesOf } from './differences';
-import type { Template } from './draft';
+import { type Template, textOf } from './draft';
 
 const { templates: texts } = TEXTS;
 
@@ -54,7 +54,7 @@ export function Versions({ template }: { template: Template }) {
             <VersionSelect label={texts.older} versions={all} value={older} onChange={setOlder} />
             <VersionSelect label={texts.newer} versions={all} value={newer} onChange={setNewer} />
           </div>
-          <Difference id={template.id} older={older} newer={newer} />
+          <Between id={template.id} older={older} newer={newer} />
         </div>
       )}
     </Loaded>
@@ -82,7 +82,7 @@ function VersionSelect({ label, versions, value, onChange }: VersionSelectProps)
   );
 }
 
-function Difference({ id, older, newer }: { id: string; older: number; newer: number }) {
+function Between({ id, older, newer }: { id: string; older: number; newer: number }) {
   const both = useQuery({
     queryKey: ['template', id, 'difference', older, newer],
     queryFn: ({ signal }) =>
@@ -98,32 +98,7 @@ function Difference({ id, older, newer }: { id: string; older: number; newer: nu
   });
   return (
     <Loaded query={both}>
-      {([before = '', after = '']) => {
-        const lines = differencesOf(before, after);
-        return lines.every(({ kind }) => kind === 'same') ? (
-          <p className="notice">{texts.noDifference}</p>
-        ) : (
-          <section className="difference" aria-label={texts.differences}>
-            {lines.map(({ kind, text }, at) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: lines repeat, and none of them moves
-              <div key={at} className={kind}>
-                <span aria-hidden="true">{MARKS[kind]} </span>
-                {kind !== 'same' && <span className="only-heard">{texts.marks[kind]}: </span>}
-                {text}
-              </div>
-            ))}
-          </section>
-        );
-      }}
+      {([before = '', after = '']) => <Difference before={before} after={after} />}
     </Loaded>
   );
-}
-
-const MARKS = { same: ' ', added: '+', removed: '−' } as const;
-
-/** A template as one text: its name, its subject, and its content with a line for each tag of markup. */
-function textOf(template: Template): string {
-  const body = template.channel === 'sms' ? template.body : template.body.replace(/>\s*</g, '>\n<');
-  const subject = template.channel === 'email' ? [template.subject] : [];
-  return [template.templateName, ...subject, body].join('\n');
 }

@@ -3,6 +3,7 @@ import { findingAt } from '../api/findings';
 import { ApiProblem } from '../api/problem';
 import { Button } from '../design/button';
 import { Select } from '../design/field';
+import { ReadOnly, useReadOnly } from '../design/read-only';
 import { Skeleton } from '../design/states';
 import { Tabs } from '../design/tabs';
 import { TEXTS } from '../texts';
@@ -52,31 +53,34 @@ function Graph({ draft: { flow }, onChange, error }: Omit<EditorProps, 'values'>
   const [chosen, setChosen] = useState(flow.nodes[0]?.id);
   const [kind, setKind] = useState<StepKind>('text');
   const findings = findingsByNode(error);
+  const isReadOnly = useReadOnly();
   const node = flow.nodes.find(({ id }) => id === chosen);
   return (
     <div className="stack">
-      <div className="row end">
-        <Select
-          label={flowTexts.newStep}
-          value={kind}
-          onChange={({ target }) => setKind(target.value as StepKind)}
-        >
-          {STEP_KINDS.map((one) => (
-            <option key={one} value={one}>
-              {flowTexts.kinds[one]}
-            </option>
-          ))}
-        </Select>
-        <Button
-          onClick={() => {
-            const added = withStep(flow, kind);
-            onChange({ flow: added.flow });
-            setChosen(added.id);
-          }}
-        >
-          {flowTexts.add}
-        </Button>
-      </div>
+      {!isReadOnly && (
+        <div className="row end">
+          <Select
+            label={flowTexts.newStep}
+            value={kind}
+            onChange={({ target }) => setKind(target.value as StepKind)}
+          >
+            {STEP_KINDS.map((one) => (
+              <option key={one} value={one}>
+                {flowTexts.kinds[one]}
+              </option>
+            ))}
+          </Select>
+          <Button
+            onClick={() => {
+              const added = withStep(flow, kind);
+              onChange({ flow: added.flow });
+              setChosen(added.id);
+            }}
+          >
+            {flowTexts.add}
+          </Button>
+        </div>
+      )}
       <Suspense fallback={<Skeleton lines={8} />}>
         <FlowCanvas
           flow={flow}
@@ -88,17 +92,19 @@ function Graph({ draft: { flow }, onChange, error }: Omit<EditorProps, 'values'>
       </Suspense>
       <section className="card stack" aria-label={flowTexts.step}>
         <div className="row end">
-          <Select
-            label={flowTexts.step}
-            value={chosen ?? ''}
-            onChange={({ target }) => setChosen(target.value)}
-          >
-            {flow.nodes.map((one) => (
-              <option key={one.id} value={one.id}>
-                {nameOfStep(one)}
-              </option>
-            ))}
-          </Select>
+          <ReadOnly on={false}>
+            <Select
+              label={flowTexts.step}
+              value={chosen ?? ''}
+              onChange={({ target }) => setChosen(target.value)}
+            >
+              {flow.nodes.map((one) => (
+                <option key={one.id} value={one.id}>
+                  {nameOfStep(one)}
+                </option>
+              ))}
+            </Select>
+          </ReadOnly>
           {node && (
             <Button
               kind="danger"

@@ -21,3 +21,9 @@ export const derivedState = sql<RecipientState>`case
     select 1 from pages p where p.run_id = r.run_id and p.channel = r.channel and p.shard = r.shard
       and p.seqs is null and r.seq >= p.from_seq + p.resolved and r.seq < p.to_seq) then 'sending'
   else 'accepted' end`;
+
+/** What the row of a recipient in a derived state can say. */
+export function storedAs(state: RecipientState): RecipientState[] {
+  if (state === 'sending') return ['sending', 'pending', 'waiting'];
+  return state === 'accepted' || state === 'canceled' ? [state, 'pending'] : [state];
+}

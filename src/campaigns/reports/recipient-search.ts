@@ -14,9 +14,11 @@ export interface RecipientSource {
   rows: RawBuilder<unknown>;
   /** SQL over `recipients r`. */
   matches: RawBuilder<unknown>;
+  /** The rows are few and were found by an index, so that they may be sorted; otherwise they are all of the table's. */
+  few: boolean;
 }
 
-const ALL_RECIPIENTS: RecipientSource = { rows: sql`recipients`, matches: sql`true` };
+export const ALL_RECIPIENTS: RecipientSource = { rows: sql`recipients`, matches: sql`true`, few: false };
 
 /**
  * By contacts whose identifiers begin so, and by the address that a message goes to, which is the one that the contact
@@ -36,11 +38,12 @@ export async function searchedRecipients(
     .where('id', '=', runId)
     .executeTakeFirstOrThrow();
   const few = await fewMatching(db, run.workspace_id, prefix);
-  if (!few) return { rows: sql`recipients`, matches: matchesOf(prefix) };
+  if (!few) return { rows: sql`recipients`, matches: matchesOf(prefix), few: false };
   if (prefix.hidesAddresses) {
     return {
       rows: sql`(select * from recipients where contact_id = any(${few}::text[]) offset 0)`,
       matches: sql`true`,
+      few: true,
     };
   }
   // The offset keeps the planner from reading all of the run beside these indexes.
@@ -52,7 +55,7 @@ export async function searchedRecipients(
       = any(array(${mailboxesOf(runId, prefix)}))
       and lower(address collate "C") = any(${keysOf(prefix)}::text[])
     offset 0)`;
-  return { rows, matches: sql`true` };
+  return { rows, matches: sql`true`, few: true };
 }
 
 /** An address as it is compared whole. */

@@ -5,10 +5,12 @@ import { LIMITS } from '../../domain/limits';
 import { type RecipientState, SETTLED } from '../../domain/recipient';
 import { LATER_STAGE } from '../../domain/release';
 import { type CallRecord, callsOf } from '../calls/call-records';
-import { attemptsMade, derivedState } from '../ledger/derived-state';
+import { attemptsMade, derivedState, storedAs } from '../ledger/derived-state';
 import type { CampaignTables } from '../model/tables';
 import { readCounts } from '../runs/ledger-counts';
-import { searchedRecipients } from './recipient-search';
+import { rareRecipients } from './rare-recipients';
+import { ALL_RECIPIENTS, type RecipientSource, searchedRecipients } from './recipient-search';
+import { type Span, spansHolding } from './recipient-spans';
 
 /** A recipient as the API shows it (api.md 7). */
 export interface RecipientView {
@@ -65,21 +67,102 @@ export async function* recipientPages(
 }
 
 /**
- * One page of a run's recipients in due order, with derived states (ledger.ts). Each `limit 1` keeps the
- * planner from a hash join with the shard and the run. That join reads and sorts the whole rest of the run for
- * every page: eight times slower at 100,000 recipients in a table that was never analyzed.
+ * One page of a run's recipients in due order. A rare state is found by an index, and the shards that hold none of the
+ * wanted state are passed over. What remains is read in its order, up to `lookAt` recipients. A page may therefore hold
+ * fewer than `limit`, or none, although more follow; `next` says whether any do.
  */
 export async function listRecipients(
   db: Kysely<CampaignTables>,
   runId: string,
-  options: RecipientFilter & { after?: RecipientPosition | undefined; limit: number },
+  options: RecipientFilter & { after?: RecipientPosition | undefined; limit: number; lookAt?: number },
 ): Promise<{ recipients: RecipientView[]; next: RecipientPosition | undefined }> {
-  const { after, channel, state, code, limit } = options;
+  const { channel, state, code, limit, lookAt = LIMITS.recipientsLookedAt } = options;
   const known =
     state && SETTLED.includes(state) ? await countIn(db, runId, state, channel) : Number.POSITIVE_INFINITY;
   const most = Math.min(limit + 1, known);
   if (most === 0) return { recipients: [], next: undefined };
-  const source = await searchedRecipients(db, runId, options);
+  const source = await sourceOf(db, runId, options);
+  const rows: ListedRow[] = [];
+  let cut: RecipientPosition | undefined;
+  if (source.few) {
+    rows.push(...(await readFew(db, runId, { source, ...options, most })));
+  } else {
+    // By the index of codes only recipients with that code are read.
+    let left = code === undefined || code === LATER_STAGE ? lookAt : Number.POSITIVE_INFINITY;
+    for (const span of await spansHolding(db, runId, options)) {
+      const to = Math.min(span.to, span.from + left);
+      rows.push(
+        ...(await readSpan(db, runId, {
+          source,
+          ...options,
+          span: { ...span, to },
+          most: most - rows.length,
+        })),
+      );
+      left -= to - span.from;
+      if (rows.length === most) break;
+      if (to < span.to || left === 0) {
+        cut = { channel: span.channel, seq: to - 1 };
+        break;
+      }
+    }
+  }
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const more = rows.length > limit && last ? { channel: last.channel, seq: last.seq } : cut;
+  return { recipients: page.map((row) => viewOf(runId, row)), next: more };
+}
+
+async function sourceOf(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  options: RecipientFilter,
+): Promise<RecipientSource> {
+  const { search, code, state, channel } = options;
+  if (search !== undefined) return searchedRecipients(db, runId, options);
+  const rare = state && code === undefined ? await rareRecipients(db, runId, { state, channel }) : undefined;
+  return rare ?? ALL_RECIPIENTS;
+}
+
+interface Reading extends RecipientFilter {
+  source: RecipientSource;
+  most: number;
+}
+
+/** Rows that an index has found: they are few, and are sorted. */
+function readFew(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  { after, ...reading }: Reading & { after?: RecipientPosition | undefined },
+): Promise<ListedRow[]> {
+  const { channel } = reading;
+  return read(db, runId, {
+    ...reading,
+    within: sql`${channel ? sql`r.channel = ${channel}` : sql`true`}
+      and ${after ? sql`(r.channel, r.seq) > (${after.channel}, ${after.seq})` : sql`true`}`,
+  });
+}
+
+/** In the order of the primary key, or of the index by code, so that reading stops at the last row that is wanted. */
+function readSpan(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  { span, ...reading }: Reading & { span: Span },
+): Promise<ListedRow[]> {
+  const within = sql`r.channel = ${span.channel} and r.seq >= ${span.from} and r.seq < ${span.to}`;
+  return read(db, runId, { ...reading, within });
+}
+
+/**
+ * Recipients with derived states (ledger.ts). Each `limit 1` keeps the planner from a hash join with the shard and the
+ * run. That join reads and sorts the whole rest of the run for every page: eight times slower at 100,000 recipients in a
+ * table that was never analyzed.
+ */
+async function read(
+  db: Kysely<CampaignTables>,
+  runId: string,
+  { source, code, state, most, within }: Reading & { within: RawBuilder<unknown> },
+): Promise<ListedRow[]> {
   const { rows } = await sql<ListedRow>`
     select * from (
       select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,
@@ -91,18 +174,12 @@ export async function listRecipients(
         where run_id = r.run_id and channel = r.channel and shard = r.shard limit 1
       ) s
       cross join lateral (select phase, control from runs where id = r.run_id limit 1) runs
-      where r.run_id = ${runId} and ${source.matches} and ${hasCode(code)}
-        and ${channel ? sql`r.channel = ${channel}` : sql`true`}
-        and ${after ? sql`(r.channel, r.seq) > (${after.channel}, ${after.seq})` : sql`true`}
+      where r.run_id = ${runId} and ${source.matches} and ${hasCode(code)} and ${within}
+        and ${state ? sql`r.state = any(${storedAs(state)}::text[])` : sql`true`}
     ) listed
     where ${state ? sql`derived = ${state}` : sql`true`}
     order by channel, seq limit ${most}`.execute(db);
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  return {
-    recipients: page.map((row) => viewOf(runId, row)),
-    next: rows.length > limit && last ? { channel: last.channel, seq: last.seq } : undefined,
-  };
+  return rows;
 }
 
 /** The second condition lets the planner use the index by code, which leaves stages to come out. */
