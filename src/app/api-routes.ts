@@ -250,7 +250,12 @@ export function apiRoutes(parts: ApiParts): ((app: App) => void | Promise<void>)
       }),
     (scope) => campaignCallRoutes(scope, { calls: createCallRecords({ db: campaignsDb }) }),
     (scope) =>
-      durableSendRoutes(scope, { sends: createDurableSends({ db: campaignsDb, launcher, senderRule, log }) }),
+      durableSendRoutes(scope, {
+        sends: createDurableSends({
+          ...{ db: campaignsDb, launcher, senderRule, log },
+          check: parts.templateLookup.check,
+        }),
+      }),
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];
 }
