@@ -359,6 +359,8 @@ export const LIMITS = {
   senderRefusedMs: 5 * 60_000,
   /** After a change of an account's secrets the carrier may still sign with the old ones for so long. */
   oldSecretMinutes: 10,
+  /** So many changes of an account's secrets within that time are remembered; each callback tries them all. */
+  formerProofs: 5,
   /** Requests to a vendor at once: it answers in some 100 ms, and bounds the rate itself. */
   vendorConnections: 50,
   /** A short wait makes doubts out of slow answers. Twilio answers within 15 s, mostly. */
