@@ -266,7 +266,10 @@ function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
     (scope) => campaignCallRoutes(scope, { calls: createCallRecords({ db }) }),
     (scope) =>
       durableSendRoutes(scope, {
-        sends: createDurableSends({ db, launcher, senderRule: parts.senders.refusalOf, log }),
+        sends: createDurableSends({
+          ...{ db, launcher, senderRule: parts.senders.refusalOf, log },
+          check: parts.templateLookup.check,
+        }),
       }),
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];

@@ -10,12 +10,16 @@ import { finding, refused } from './validation-issue';
 /** What owners write about routes (api.md 15). All of it is ours, so all of it is strict. */
 
 const accounts = z
-  .array(z.strictObject({ account: givenId, weight: z.number().positive().max(1_000_000).optional() }))
+  .array(z.strictObject({ account: givenId, weight: z.number().min(0).max(1_000_000).optional() }))
   .min(1)
   .max(LIMITS.routeAccounts)
   .refine(
     (value) => new Set(value.map(({ account }) => account)).size === value.length,
     refused('repeated', 'Each account may stand here once'),
+  )
+  .refine(
+    (value) => value.length === 0 || value.some(({ weight }) => weight !== 0),
+    refused('invalid_value', 'At least one account needs a weight above 0'),
   );
 
 const route = z

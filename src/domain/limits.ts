@@ -368,6 +368,8 @@ export const LIMITS = {
   senderRefusedMs: 5 * 60_000,
   /** After a change of an account's secrets the carrier may still sign with the old ones for so long. */
   oldSecretMinutes: 10,
+  /** So many changes of an account's secrets within that time are remembered; each callback tries them all. */
+  formerProofs: 5,
   /** Requests to a vendor at once: it answers in some 100 ms, and bounds the rate itself. */
   vendorConnections: 50,
   /** A short wait makes doubts out of slow answers. Twilio answers within 15 s, mostly. */
@@ -653,6 +655,12 @@ export const LIMITS = {
   /** Concurrent single sends to a service that reports its capabilities. Ours stores concurrent requests by one
    * insert; with 50, its database and its senders waited for each other a third of the time. */
   sendConcurrencyKnown: 200,
+  /** A caller waits while the service says whether carriers can do a durable send; without an answer the send is stored. */
+  sendCheckMs: 2_000,
+  /** Sends in a burst share one such answer; accounts and routes that changed hold within 5 s. */
+  sendCheckSharedMs: 1_000,
+  /** Answers kept: templates and senders that are in use within one such second. */
+  sendChecksKept: 1_000,
   /** History events before a workflow continues as new; the server suggests it at 4,096. */
   historyEvents: 3_000,
   /** How long a watcher may be silent before another process takes over, and for how many runs it looks at once:

@@ -11,6 +11,7 @@ export interface Route {
   /** The beginning of a phone number. */
   toPrefix?: string | undefined;
   class?: 'marketing' | 'transactional' | undefined;
+  /** A weight of 0 is a spare: it takes what fails over to it, and is drawn for nothing. */
   accounts: { account: string; weight?: number | undefined }[];
   /** While an account is down, the next in the list takes its messages. */
   failover?: boolean | undefined;
@@ -50,8 +51,8 @@ export function chooseAccount(
   const route = routes.find((one) => matches(one, message));
   if (!route) return defaultAccountId(message.channel);
   const usable = route.accounts.filter(({ account: id }) => isUsable(accountOf(id), message));
-  const isDrawn = route.accounts.some(({ weight }) => weight !== undefined);
-  const first = (isDrawn ? drawn(usable, message.id) : usable[0])?.account;
+  const { usual } = sharesOf(route, usable);
+  const first = drawnFrom(route, usual, message.id)?.account;
   if (!route.failover || first === undefined) return first;
   const ids = usable.map(({ account }) => account);
   const own = ids.find((id) => isCalled(accountOf(id), message.boundTo));
@@ -97,14 +98,26 @@ function reachByRoute(
   message: Pick<Routed, 'channel' | 'workspaceId'>,
   accountOf: (id: string) => Account | undefined,
 ): Reach {
-  const ids = route.accounts
-    .filter(({ account: id }) => isUsable(accountOf(id), message))
-    .map(({ account: id }) => id);
-  const isDrawn = route.accounts.some(({ weight }) => weight !== undefined);
-  const usual = isDrawn ? ids : ids.slice(0, 1);
-  const spare = route.failover ? ids.slice(usual.length) : [];
-  return { toPrefix: route.toPrefix, usual, spare };
+  const usable = route.accounts.filter(({ account: id }) => isUsable(accountOf(id), message));
+  const { usual, spare } = sharesOf(route, usable);
+  const ids = (accounts: Route['accounts']) => accounts.map(({ account: id }) => id);
+  return { toPrefix: route.toPrefix, usual: ids(usual), spare: ids(spare) };
 }
+
+/** Who of the usable accounts gets messages while all are up, and who only steps in. */
+function sharesOf(
+  route: Route,
+  usable: Route['accounts'],
+): { usual: Route['accounts']; spare: Route['accounts'] } {
+  const usual = isDrawn(route) ? usable.filter(({ weight }) => weight !== 0) : usable.slice(0, 1);
+  const spare = route.failover ? usable.filter((one) => !usual.includes(one)) : [];
+  return usual.length > 0 ? { usual, spare } : { usual: spare.slice(0, 1), spare: spare.slice(1) };
+}
+
+const isDrawn = ({ accounts }: Route): boolean => accounts.some(({ weight }) => weight !== undefined);
+
+const drawnFrom = (route: Route, usual: Route['accounts'], id: string) =>
+  isDrawn(route) ? drawn(usual, id) : usual[0];
 
 const reachByDefault = ({ channel }: Pick<Routed, 'channel'>): Reach => ({
   ...{ toPrefix: undefined, usual: [defaultAccountId(channel)], spare: [] },

@@ -5,7 +5,8 @@ export interface SendingQuestion {
   channel: Channel;
   from: string;
   templateId: string;
-  version: number;
+  /** Without it, the newest. */
+  version?: number | undefined;
   class?: string | undefined;
 }
 

@@ -76,7 +76,7 @@ class HttpGateway implements Gateway {
     const query = new URLSearchParams({
       ...of,
       'template-id': templateId,
-      version: String(version),
+      ...(version === undefined ? {} : { version: String(version) }),
       ...(kind === undefined ? {} : { class: kind }),
     });
     const answer = await this.call('send', 'GET', `/send-msg/check?${query}`);

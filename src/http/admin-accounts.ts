@@ -1,4 +1,5 @@
 import {
+  type AccountChange,
   accountBody,
   accountChange,
   accounts,
@@ -14,7 +15,7 @@ import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { generatorOf } from './request/idempotency';
 import type { App } from './request/routing';
-import { parseBody } from './request/validation';
+import { parseBody, problemsOf } from './request/validation';
 
 export interface AdminAccountsDeps {
   store: Accounts;
@@ -60,9 +61,17 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
 
     app.patch(
       '/api/admin/accounts/:id',
-      { config, schema: { operation: changeAccount, params: idParams, body: accountChange } },
-      async ({ params, body }) => {
-        const changed = await store.change(params.id, body, (merged) => parseBody(accountBody, merged));
+      {
+        ...{ config, attachValidation: true },
+        schema: { operation: changeAccount, params: idParams, body: accountChange },
+      },
+      async (request) => {
+        const { params, body } = request;
+        const found = problemsOf(request);
+        // What is wrong with the change alone must not hide what is wrong with the account that comes of it.
+        const changed = await store.change(params.id, membersOf(body), (merged) =>
+          parseBody(accountBody, merged, found),
+        );
         return answer(200, 'Account changed', await present(changed));
       },
     );
@@ -83,6 +92,18 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
       const found = await check(await store.read(params.id));
       return answer(200, found.ok ? 'Connected' : 'Not connected', found);
     });
+  };
+}
+
+/** The groups of a body that may be malformed. */
+function membersOf(body: AccountChange): AccountChange {
+  const isGroup = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isGroup(body)) return {};
+  const { settings, secrets, ...others } = body;
+  return {
+    ...others,
+    ...(isGroup(settings) ? { settings } : {}),
+    ...(isGroup(secrets) ? { secrets } : {}),
   };
 }
 

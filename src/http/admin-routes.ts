@@ -1,9 +1,10 @@
 import { answer } from '../contracts/common';
 import { routes, routesBody } from '../contracts/routes';
-import type { Routes } from '../messaging/carriers/routes';
+import type { NamesOfRoute, Routes } from '../messaging/carriers/routes';
 import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import type { App } from './request/routing';
+import { invalidRequest, problemsOf, withoutRepeats } from './request/validation';
 
 /** By which account messages leave, as one list that is replaced as a whole (api.md 15). */
 export function adminRouteRoutes(routes: Routes): (app: App) => void {
@@ -15,11 +16,36 @@ export function adminRouteRoutes(routes: Routes): (app: App) => void {
 
     app.put(
       '/api/admin/routes',
-      { config, schema: { operation: putRoutes, body: routesBody } },
-      async ({ body }) => answer(200, 'Routes in force', { routes: await routes.put(body.routes) }),
+      { config, attachValidation: true, schema: { operation: putRoutes, body: routesBody } },
+      async (request) => {
+        const found = problemsOf(request);
+        // Names that are not there are told with what is malformed.
+        if (found.length > 0)
+          throw invalidRequest(
+            withoutRepeats([...found, ...(await routes.unknownNames(namesIn(request.body)))]),
+          );
+        return answer(200, 'Routes in force', { routes: await routes.put(request.body.routes) });
+      },
     );
   };
 }
+
+/** What a malformed list names; members of another form name nothing. */
+function namesIn(body: unknown): NamesOfRoute[] {
+  const { routes: list } = partsOf(body);
+  return (Array.isArray(list) ? list : []).map((route: unknown) => {
+    const { channel, workspace, accounts } = partsOf(route);
+    return {
+      channel: textOf(channel),
+      workspace: textOf(workspace),
+      accounts: (Array.isArray(accounts) ? accounts : []).map((one: unknown) => textOf(partsOf(one).account)),
+    };
+  });
+}
+
+const partsOf = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null ? { ...value } : {};
+const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
 
 const tag = 'Carriers';
 

@@ -99,7 +99,7 @@ const createDurableSend: Operation = {
   bound: 'sending',
   tag: 'Durable sends',
   summary: 'Send a message durably',
-  description: `A message with a workflow of its own, which waits for \`sendAt\`, sends, tries again what failed for the moment, redials, and ends with the outcome. It is on disk before the answer, and goes on across any crash. It is sent through the messaging service that this installation is set up with, which also judges the template and its values: a message that it refuses ends as \`rejected\`.
+  description: `A message with a workflow of its own, which waits for \`sendAt\`, sends, tries again what failed for the moment, redials, and ends with the outcome. It is on disk before the answer, and goes on across any crash. It is sent through the messaging service that this installation is set up with, which also judges the template and its values: a message that it refuses ends as \`rejected\`. What no account of it can do is refused at once, 422 \`not_possible\`, where the service tells (\`GET /send-msg/check\`).
 
 **Idempotent on \`uid\`**, apart from the \`uid\`s of \`send-msg\`: the same \`uid\` with the same content gives the send that is there with its present state; with other content it is 409 \`uid_conflict\`.
 
@@ -108,7 +108,7 @@ const createDurableSend: Operation = {
   answers: {
     202: json('Stored; it will be sent.', durableSend, answered(202, 'Durable send accepted', PENDING)),
   },
-  errors: ['uid_conflict'],
+  errors: ['uid_conflict', 'not_possible'],
 };
 
 const readDurableSend: Operation = {

@@ -236,7 +236,7 @@ const checkSending: Operation = {
   summary: 'Ask whether carriers can send such messages',
   description: `Before messages by a template are sent: what the carriers cannot do by which they would leave, as accounts and routes are now. Recipients are not known yet, so that each route counts that one of them may take. A finding is an \`error\` when no account can send such messages at all; a \`warning\` when some can. Placeholders are taken for empty.
 
-A service that answers this says \`checks\` in the \`capabilities\` of its token. Campaigns ask here when they are created, dry-run and started.`,
+A service that answers this says \`checks\` in the \`capabilities\` of its token. Campaigns ask here when they are created, dry-run and started, and durable sends when they are created.`,
   parameters: {
     channel: 'sms',
     from: '12345',

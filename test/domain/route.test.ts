@@ -1,5 +1,5 @@
 import type { Account } from '../../src/domain/account';
-import { chooseAccount, type Route, type Routed, routeSender } from '../../src/domain/route';
+import { chooseAccount, type Route, type Routed, reachOf, routeSender } from '../../src/domain/route';
 
 const account = (id: string, more: Partial<Account> = {}): Account => ({
   ...{ id, name: id, kind: 'http', channels: ['sms'], settings: {}, secretNames: [] },
@@ -71,4 +71,28 @@ test('the share of a disabled account goes to the others', () => {
     },
   ];
   expect(choose(routes, accounts)).toBe('b');
+});
+
+test('an account of weight 0 takes only what fails over to it', () => {
+  const weighted = [{ account: 'a' }, { account: 'b', weight: 0 }];
+  const ids = Array.from({ length: 200 }, (_, i) => `msg_${i}`);
+  const both = [account('a'), account('b')];
+  const chosen = (routes: Route[], accounts: Account[]) =>
+    new Set(ids.map((id) => choose(routes, accounts, { id })));
+  expect(chosen([{ channel: 'sms', accounts: weighted }], both)).toEqual(new Set(['a']));
+  const spare: Route[] = [{ channel: 'sms', accounts: weighted, failover: true }];
+  expect(chosen(spare, both)).toEqual(new Set(['a']));
+  expect(
+    chooseAccount(
+      spare,
+      message,
+      (id) => both.find((one) => one.id === id),
+      (id) => id === 'a',
+    ),
+  ).toBe('b');
+  const disabled = [account('a', { disabled: true }), account('b')];
+  expect(choose(spare, disabled)).toBe('b');
+  expect(choose([{ channel: 'sms', accounts: weighted }], disabled)).toBeUndefined();
+  const named = (routes: Route[]) => reachOf(routes, message, (id) => both.find((one) => one.id === id));
+  expect(named(spare)).toEqual([{ toPrefix: undefined, usual: ['a'], spare: ['b'] }]);
 });

@@ -98,7 +98,7 @@ describe('a campaign that its carriers cannot send', () => {
   );
 
   test(
-    'is told to who sends one message, at once or durably, and never tried again',
+    'is refused as one message, at once or durably',
     async () => {
       await route(account);
       const one = {
@@ -108,7 +108,28 @@ describe('a campaign that its carriers cannot send', () => {
       const refused = await here.api.call('POST', '/send-msg', one);
       expect([refused.status, refused.body.code]).toEqual([422, 'not_possible']);
       expect(refused.body.errors).toHaveLength(2);
+      const durable = await here.api.call('POST', '/api/send', one);
+      expect([durable.status, durable.body.code]).toEqual([422, 'not_possible']);
+      expect(durable.body.errors).toEqual(
+        Array(2).fill(expect.objectContaining({ path: 'template-id', code: 'not_possible' })),
+      );
+      expect(vonage.calls).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'ends a durable send whose route has changed since it was taken, and answers a repeat as before',
+    async () => {
+      await route();
+      const one = {
+        ...{ channel: 'voice', uid: 'one-2', to: '+12025550190', from: '+12025550100' },
+        ...{ 'template-id': template.templateId, sendAt: new Date(Date.now() + 4_000).toISOString() },
+      };
       const made = await here.api.expect<{ data: { id: string } }>('POST', '/api/send', one);
+      await route(account);
+      const repeated = await here.api.expect<{ data: { id: string } }>('POST', '/api/send', one);
+      expect(repeated.data.id).toBe(made.data.id);
       const read = async () =>
         (
           await here.api.expect<{ data: { state: string; code: string; finishedAt: string | null } }>(

@@ -190,6 +190,19 @@ describeWithDatabase('administration of accounts and routes', (database) => {
     expect(kind.status).toBe(422);
     const changed = await call('PATCH', `/accounts/${await make()}`, { settings: { url: 'ftp://x' } });
     expect(codes(changed)).toEqual(['settings.url invalid_url']);
+    const many = await call('PATCH', `/accounts/${await make()}`, {
+      ...{ name: 3, kind: 'smtp', ratePerSecond: -1, secrets: 'none' },
+      settings: { url: null, unknown: 1 },
+    });
+    expect(codes(many).sort()).toEqual([
+      'kind unknown_field',
+      'name invalid_type',
+      'ratePerSecond too_small',
+      'secrets invalid_type',
+      'settings.unknown unknown_field',
+      'settings.url required',
+    ]);
+    expect(codes(await call('PATCH', `/accounts/${await make()}`, [1]))).toEqual([' invalid_type']);
   });
 
   test.each([
@@ -272,6 +285,9 @@ describeWithDatabase('administration of accounts and routes', (database) => {
         { channel: 'email', toPrefix: '+44', accounts: [{ account: 'default-email' }] },
         { channel: 'sms', toPrefix: '44', sender: '!', accounts: [] },
         { channel: 'sms', accounts: [{ account: id }, { account: id }], colour: 'red' },
+        { channel: 'sms', workspace: 'ws_nobodys', accounts: [{ account: 'acc_nobodys', weight: -1 }] },
+        { channel: 'sms', accounts: [{ account: id, weight: 0 }] },
+        'no route',
       ],
     });
     expect(codes(malformed)).toEqual([
@@ -282,6 +298,11 @@ describeWithDatabase('administration of accounts and routes', (database) => {
       'routes.2.toPrefix invalid_format',
       'routes.3.accounts repeated',
       'routes.3.colour unknown_field',
+      'routes.4.accounts.0.account not_found',
+      'routes.4.accounts.0.weight too_small',
+      'routes.4.workspace not_found',
+      'routes.5.accounts invalid_value',
+      'routes.6 invalid_type',
     ]);
     expect((await call('GET', '/routes')).body.data.routes).toEqual([]);
   });

@@ -177,7 +177,7 @@ function RouteFields({ route, names, wrong, onChange }: RouteFieldsProps) {
             <Field
               label={fill(texts.weight, { name: names.get(account) ?? account })}
               type="number"
-              min={1}
+              min={0}
               value={weight ?? ''}
               onChange={({ target: { value } }) =>
                 set({

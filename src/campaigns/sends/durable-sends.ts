@@ -6,11 +6,12 @@ import { durableSendWorkflowId, sendMessageUid } from '../../domain/ids';
 import { isAllowedSender } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';
 import type { Log } from '../../log';
-import type { SenderRule, SendLauncher } from '../model/dependencies';
+import type { SenderRule, SendLauncher, TemplateLookup } from '../model/dependencies';
 import type { SendContent } from '../model/send-content';
 import type { CampaignTables } from '../model/tables';
 import { readPolicy } from '../policy/policy';
 import { readStop, type Stop } from '../stops/stops';
+import { type ImpossibleSend, impossibleSend } from './refuse-impossible';
 import type { SendRow } from './send-step';
 
 /**
@@ -60,9 +61,12 @@ export function createDurableSends(deps: {
   launcher: SendLauncher;
   /** Without it, no sender belongs to any workspace. */
   senderRule?: SenderRule | undefined;
+  /** Without it, the service's carriers can do everything. */
+  check?: TemplateLookup['check'];
   log: Log;
 }): DurableSends {
   const { db, launcher, senderRule, log } = deps;
+  const impossible = impossibleSend(deps.check);
 
   return {
     async create(workspaceId, id, body) {
@@ -70,7 +74,7 @@ export function createDurableSends(deps: {
       const content: SendContent = { ...rest, ...(sendAt === undefined ? {} : { sendAt }) };
       const [stop] = await Promise.all([
         readStop(db, workspaceId),
-        refuseSender(db, workspaceId, body, senderRule),
+        refuse(db, workspaceId, body, { senderRule, impossible }),
       ]);
       const found = await insertOrFind(db, { workspaceId, id, uid, channel, content });
       if (!found.same) {
@@ -116,25 +120,36 @@ export function createDurableSends(deps: {
   };
 }
 
-/** A send that was accepted before its sender was forbidden is answered as before. */
-async function refuseSender(
+/** A send that was accepted before its sender was forbidden, or before no account could send it, is answered as before. */
+async function refuse(
   db: Kysely<CampaignTables>,
   workspaceId: string,
-  { uid, channel, from }: DurableSendBody,
-  rule: SenderRule | undefined,
+  body: DurableSendBody,
+  { senderRule, impossible }: { senderRule: SenderRule | undefined; impossible: ImpossibleSend },
 ): Promise<void> {
-  const message = isAllowedSender(await readPolicy(db, workspaceId), channel, from)
-    ? rule?.(workspaceId, { channel, from })
-    : `The workspace's policy does not allow this sender of ${channel}`;
-  if (message === undefined) return;
+  const refusal =
+    (await forbiddenSender(db, workspaceId, body, senderRule)) ?? (await impossible(workspaceId, body));
+  if (!refusal) return;
   const known = await db
     .selectFrom('durable_sends')
     .select('id')
     .where('workspace_id', '=', workspaceId)
-    .where('uid', '=', uid)
+    .where('uid', '=', body.uid)
     .executeTakeFirst();
-  if (known) return;
-  throw new DomainError('sender_not_allowed', `from: ${message}`, {
+  if (!known) throw refusal;
+}
+
+async function forbiddenSender(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { channel, from }: DurableSendBody,
+  rule: SenderRule | undefined,
+): Promise<DomainError | undefined> {
+  const message = isAllowedSender(await readPolicy(db, workspaceId), channel, from)
+    ? rule?.(workspaceId, { channel, from })
+    : `The workspace's policy does not allow this sender of ${channel}`;
+  if (message === undefined) return undefined;
+  return new DomainError('sender_not_allowed', `from: ${message}`, {
     errors: [{ path: 'from', code: 'sender_not_allowed', message }],
   });
 }

@@ -1,4 +1,4 @@
-import type { FastifySchemaCompiler } from 'fastify';
+import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';
 import { DomainError, type FieldError } from '../../domain/errors';
 import type { FieldCode } from '../../domain/field-codes';
@@ -24,12 +24,25 @@ export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, http
 
 const noSuchId = () => new DomainError('not_found', 'No such id');
 
-/** For a route with more than one content type, whose body only its handler can check. */
-export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+/** For a body that only its route's handler can check. `found`: problems of it that are known already. */
+export function parseBody<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+  found: readonly FieldError[] = [],
+): z.output<Schema> {
   const checked = schema.safeParse(body, { reportInput: true });
-  if (checked.success) return checked.data;
-  throw invalidRequest(checked.error.issues.flatMap((issue) => fieldErrors(issue)));
+  if (checked.success && found.length === 0) return checked.data;
+  const more = checked.error?.issues.flatMap((issue) => fieldErrors(issue)) ?? [];
+  throw invalidRequest(withoutRepeats([...found, ...more]));
 }
+
+export const withoutRepeats = (errors: readonly FieldError[]): FieldError[] => [
+  ...new Map(errors.map((one) => [`${one.path} ${one.code}`, one])).values(),
+];
+
+/** For routes with `attachValidation`, which look for further problems before they refuse. */
+export const problemsOf = ({ validationError }: FastifyRequest): readonly FieldError[] =>
+  validationError ? (validationError as unknown as DomainError).errors : [];
 
 /** For checks that need more than a schema; contracts and routes report in the same form. */
 export function invalidRequest(errors: FieldError[]): DomainError {

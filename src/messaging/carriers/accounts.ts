@@ -10,6 +10,7 @@ import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../model/tables';
 import { openAccountSecrets, sealAccountSecrets } from './account-secrets';
 import { type ClosedSender, closedSendersOf, reopenSenders } from './closed-senders';
+import { keptFormer, proofsOf } from './former-proofs';
 import { raiseRevision } from './revision';
 
 /** Accounts made by the API, as owners of the installation see and change them. All fail with `not_found`. */
@@ -84,13 +85,16 @@ export function createAccounts(deps: {
       return inOrder(async (tx) => {
         const row = await find(tx, id);
         const secrets = openAccountSecrets(sealing, row);
+        const before = proofsOf(row.settings, secrets);
         const input = judge(changed(row, secrets, change));
         await refuseUnknownWorkspaces(tx, input.workspaces);
         const after = await tx
           .updateTable('accounts')
           .set({
             ...columnsOf(sealing, id, input),
-            ...(isDeepStrictEqual(secrets, input.secrets) ? {} : previous(row)),
+            ...(isDeepStrictEqual(before, proofsOf(input.settings, input.secrets))
+              ? {}
+              : keptFormer(sealing, row, before)),
             updated_at: sql<Date>`clock_timestamp()`,
           })
           .where('id', '=', id)
@@ -144,13 +148,6 @@ function refuseEnvironment(id: string): void {
   const text = `The account ${id} is made by the variables of the environment; change these and restart`;
   throw new DomainError('environment_account', text);
 }
-
-/** What carriers still sign with for a while after a change. */
-const previous = (row: Row) => ({
-  previous_secrets: row.secrets,
-  previous_key_id: row.key_id,
-  previous_until: sql<Date>`clock_timestamp() + ${LIMITS.oldSecretMinutes} * interval '1 minute'`,
-});
 
 /** Members of settings and secrets one by one; null takes away. */
 function changed(row: Row, secrets: Record<string, unknown>, change: AccountChange): unknown {

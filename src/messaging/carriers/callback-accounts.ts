@@ -5,6 +5,7 @@ import type { CallbackAccount } from '../../providers/vendor/vendor';
 import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../model/tables';
 import { openAccountSecrets } from './account-secrets';
+import { formerProofs } from './former-proofs';
 
 /** Accounts as callbacks need them: by id, with every secret that may have signed. */
 export interface CallbackAccounts {
@@ -44,11 +45,7 @@ export function createCallbackAccounts(deps: {
       const row = await db
         .selectFrom('accounts')
         .select(['id', 'kind', 'settings', 'secrets', 'key_id'])
-        .select([
-          'previous_secrets',
-          'previous_key_id',
-          sql<boolean>`previous_until > now()`.as('previous_holds'),
-        ])
+        .select(['previous_secrets', 'previous_key_id', 'previous_until'])
         .where('id', '=', id)
         .where((where) =>
           where.or([
@@ -58,16 +55,11 @@ export function createCallbackAccounts(deps: {
         )
         .executeTakeFirst();
       if (!row || row.kind !== kind) return undefined;
-      const { previous_secrets, previous_key_id } = row;
-      const before =
-        row.previous_holds && previous_secrets !== null && previous_key_id !== null
-          ? [{ id, secrets: previous_secrets, key_id: previous_key_id }]
-          : [];
       return {
         id,
         provider: providerName({ id, kind: row.kind, source: 'api' }),
         settings: textsOf(row.settings),
-        secrets: [row, ...before].map((sealed) => textsOf(openAccountSecrets(sealing, sealed))),
+        secrets: [openAccountSecrets(sealing, row), ...formerProofs(sealing, row)].map(textsOf),
       };
     },
   };

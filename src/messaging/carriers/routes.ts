@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Account } from '../../domain/account';
+import { CHANNELS } from '../../domain/channel';
 import { DomainError, type FieldError } from '../../domain/errors';
 import type { Route, Routed } from '../../domain/route';
 import type { Inability, Wish } from '../../providers/vendor/vendor';
@@ -14,6 +15,14 @@ export interface Routes {
   read(): Promise<Route[]>;
   /** Throws `invalid_request` for accounts and workspaces that are not there. */
   put(routes: readonly Route[]): Promise<Route[]>;
+  /** What is named and not there, in routes that may be malformed otherwise. */
+  unknownNames(routes: readonly NamesOfRoute[]): Promise<FieldError[]>;
+}
+
+export interface NamesOfRoute {
+  channel: string | undefined;
+  workspace: string | undefined;
+  accounts: (string | undefined)[];
 }
 
 export function createRoutes(deps: {
@@ -31,9 +40,7 @@ export function createRoutes(deps: {
       await db.transaction().execute(async (tx) => {
         // Raised first, so that no account is deleted while it is being named here.
         await raiseRevision(tx);
-        const accounts = [...environment, ...(await live(tx).execute()).map(toAccount)];
-        const workspaces = await tx.selectFrom('workspaces').select('id').execute();
-        const errors = findings(routes, accounts, new Set(workspaces.map(({ id }) => id)));
+        const errors = await unknownIn(tx, routes.map(namesOf));
         if (errors.length > 0) {
           throw new DomainError('invalid_request', 'A route names what is not there', { errors });
         }
@@ -45,25 +52,38 @@ export function createRoutes(deps: {
       await onChanged();
       return [...routes];
     },
+    unknownNames: (routes) => unknownIn(db, routes),
   };
+
+  async function unknownIn(from: Kysely<MessagingTables>, routes: readonly NamesOfRoute[]) {
+    const accounts = [...environment, ...(await live(from).execute()).map(toAccount)];
+    const workspaces = await from.selectFrom('workspaces').select('id').execute();
+    return findings(routes, accounts, new Set(workspaces.map(({ id }) => id)));
+  }
 }
 
+const namesOf = ({ channel, workspace, accounts }: Route): NamesOfRoute => ({
+  ...{ channel, workspace, accounts: accounts.map(({ account }) => account) },
+});
+
 function findings(
-  routes: readonly Route[],
+  routes: readonly NamesOfRoute[],
   accounts: readonly Account[],
   workspaces: ReadonlySet<string>,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  for (const [i, { channel, workspace, accounts: named }] of routes.entries()) {
+  for (const [i, { channel: name, workspace, accounts: named }] of routes.entries()) {
     const at = `routes.${i}`;
+    const channel = CHANNELS.find((one) => one === name);
     if (workspace !== undefined && !workspaces.has(workspace)) {
       errors.push({ path: `${at}.workspace`, code: 'not_found', message: 'There is no such workspace' });
     }
-    for (const [j, { account: id }] of named.entries()) {
+    for (const [j, id] of named.entries()) {
+      if (id === undefined) continue;
       const path = `${at}.accounts.${j}.account`;
       const account = accounts.find((one) => one.id === id);
       if (!account) errors.push({ path, code: 'not_found', message: 'There is no such account' });
-      else if (!account.channels.includes(channel)) {
+      else if (channel && !account.channels.includes(channel)) {
         errors.push({ path, code: 'not_applicable', message: `The account has no channel ${channel}` });
       }
     }

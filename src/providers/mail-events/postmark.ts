@@ -21,8 +21,8 @@ export const POSTMARK: MailEvents = {
   headers: (id) => [[`X-PM-Metadata-${ID_NAME}`, id]],
   async read(callback, { settings, secrets }) {
     const given = header(callback, 'authorization') ?? '';
-    const pairs = secrets.flatMap(({ webhookPassword }) =>
-      webhookPassword && settings.webhookUser ? [`${settings.webhookUser}:${webhookPassword}`] : [],
+    const pairs = secrets.flatMap(({ webhookUser = settings.webhookUser, webhookPassword }) =>
+      webhookPassword && webhookUser ? [`${webhookUser}:${webhookPassword}`] : [],
     );
     if (!pairs.some((pair) => isSame(given, `Basic ${Buffer.from(pair).toString('base64')}`))) {
       return { kind: 'unauthenticated' };

@@ -22,12 +22,13 @@ import {
 /** SendGrid's Event Webhook: a batch as a JSON array, signed with ECDSA over timestamp and body. */
 export const SENDGRID: MailEvents = {
   headers: (id) => [['X-SMTPAPI', JSON.stringify({ unique_args: { [ID_NAME]: id } })]],
-  async read(callback, { settings }, { now }) {
+  async read(callback, { settings, secrets }, { now }) {
     const signature = header(callback, 'x-twilio-email-event-webhook-signature') ?? '';
     const timestamp = header(callback, 'x-twilio-email-event-webhook-timestamp') ?? '';
     const data = Buffer.concat([Buffer.from(timestamp), callback.body]);
     if (!isFresh(Number(timestamp || Number.NaN) * 1_000, now())) return REFUSED;
-    if (!isSigned(settings.publicKey ?? '', data, signature)) return REFUSED;
+    const keys = secrets.map(({ publicKey }) => publicKey ?? settings.publicKey ?? '');
+    if (!keys.some((key) => isSigned(key, data, signature))) return REFUSED;
     const events = jsonIn(callback.body);
     return { kind: 'read', receipts: listOf(events).flatMap((one) => receiptOf(objectOf(one)) ?? []) };
   },

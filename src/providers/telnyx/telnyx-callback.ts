@@ -10,7 +10,8 @@ import { objectAt } from './telnyx-client';
 
 /** What Telnyx calls us with: the status of messages, what subscribers write, and what happens in calls. */
 export function readTelnyxCallback(callback: Callback, account: CallbackAccount): CallbackReading {
-  if (!isSigned(callback, account.settings.publicKey ?? '')) return { kind: 'refused' };
+  const keys = account.secrets.map(({ publicKey }) => publicKey ?? account.settings.publicKey ?? '');
+  if (!keys.some((key) => isSigned(callback, key))) return { kind: 'refused' };
   const event = objectAt(objectIn(callback.body.toString('utf8'))?.data);
   const payload = objectAt(event.payload);
   const at = wordIn(event.occurred_at, 40);

@@ -4,6 +4,7 @@ import type { XmlElement } from '../../domain/voice/xml-tree';
 import type { CommandPlace } from '../vendor/call-control';
 import { chunksOf } from '../vendor/text-chunks';
 import type { CallCommands } from '../vendor/vendor';
+import { voiceOf } from './telnyx-voices';
 
 /** What Telnyx takes. */
 const SPEAK_CHARS = 3_000;
@@ -95,17 +96,6 @@ function gather(instruction: Extract<Instruction, { do: 'gather' }>): CallComman
   const whole = timeoutMs * Math.min(keys.maximum_digits, KEYS_MAX);
   const body = { ...keys, initial_timeout_millis: timeoutMs, timeout_millis: whole };
   return [...prompts.flatMap(commandsFor), one('gather', body, 'keys')];
-}
-
-/** `man` and `woman` are Twilio's words; a name with a dot is a voice of a speech provider. */
-function voiceOf({ voice, language }: Extract<Instruction, { do: 'speak' }>) {
-  const name = voice ?? 'female';
-  const known = /^polly\./i.test(name) ? `AWS.${name}` : name.includes('.') ? name : undefined;
-  return {
-    voice: known ?? (/^(man|male)$/i.test(name) ? 'male' : 'female'),
-    language: language ?? 'en-US',
-    payload_type: 'text',
-  };
 }
 
 function transfer({ attributes, children }: XmlElement): Record<string, unknown> {

@@ -3,9 +3,10 @@ import { LIMITS } from '../../domain/limits';
 import { CALL_DEFAULTS } from '../../domain/voice/call-options';
 import type { HttpAnswer } from '../http-answer';
 import type { NoAnswer } from '../http-exchange';
-import type { HandOver, Provider } from '../provider';
+import type { HandOver, HandOverResult, Provider } from '../provider';
 import { callingAccount } from '../vendor/call-control';
 import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
+import { impossible } from '../vendor/inabilities';
 import type { JsonClient } from '../vendor/json-client';
 import { provenAddress } from '../vendor/message-address';
 import { placeCall } from '../vendor/place-call';
@@ -13,6 +14,7 @@ import type { Obedience, VendorAccount, VendorCommands, VendorOptions } from '..
 import { objectIn, resultOfAnswer } from '../vendor/vendor-answer';
 import { objectAt, openTelnyxClient, readTelnyx } from './telnyx-client';
 import { writeCommands, writeState } from './telnyx-commands';
+import { unspokenAtTelnyx } from './telnyx-voices';
 
 /** What Telnyx takes, in seconds. */
 const RING_SECONDS = { min: 5, max: 600 };
@@ -28,12 +30,15 @@ export function openTelnyxVoice({ account, addresses, calls, answerTimeoutMs }: 
   const client = openTelnyxClient(account, answerTimeoutMs);
   const caller = callingAccount('telnyx', account);
 
-  const handOne = (message: HandOver, mayBegin: () => boolean) =>
-    placeCall(desk, message, caller, async () => {
+  async function handOne(message: HandOver, mayBegin: () => boolean): Promise<HandOverResult> {
+    const refused = impossible(unspokenAtTelnyx(message.xml ?? ''));
+    if (refused) return refused;
+    return placeCall(desk, message, caller, async () => {
       const callback = provenAddress(addresses.callback(message.id), message.id, account.secrets.apiKey);
       const body = bodyFor(message, account.settings.connectionId, callback);
       return resultOfAnswer('telnyx', await client.post('/calls', body, mayBegin), readTelnyx);
     });
+  }
 
   return {
     name: 'telnyx',

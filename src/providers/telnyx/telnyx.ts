@@ -10,6 +10,7 @@ import { objectIn, resultOfAnswer } from '../vendor/vendor-answer';
 import { readTelnyxCallback } from './telnyx-callback';
 import { firstError, openTelnyxClient, readTelnyx } from './telnyx-client';
 import { openTelnyxVoice, TELNYX_COMMANDS } from './telnyx-voice';
+import { unspokenAtTelnyx } from './telnyx-voices';
 
 export const TELNYX: Vendor = {
   kind: 'telnyx',
@@ -27,11 +28,13 @@ export const TELNYX: Vendor = {
   commands: TELNYX_COMMANDS,
 };
 
-function unableAtTelnyx({ channel, from }: Wish, settings: VendorAccount['settings']): Inability[] {
+function unableAtTelnyx({ channel, from, body }: Wish, settings: VendorAccount['settings']): Inability[] {
   if (channel === 'voice') {
-    return settings.connectionId
-      ? []
-      : [{ about: 'account', message: 'Calls need the setting connectionId of the account' }];
+    const without = {
+      about: 'account' as const,
+      message: 'Calls need the setting connectionId of the account',
+    };
+    return [...(settings.connectionId ? [] : [without]), ...unspokenAtTelnyx(body)];
   }
   return settings.messagingProfileId || !isName(from)
     ? []

@@ -121,7 +121,10 @@ export interface Callback {
 
 export interface CallbackAccount {
   settings: VendorAccount['settings'];
-  /** The present secrets first; then those before the last change, as long as they hold. */
+  /**
+   * The present secrets first; then those before the latest changes, as long as they hold. With them stand the keys that
+   * the settings had then.
+   */
   secrets: readonly VendorAccount['secrets'][];
 }
 

@@ -1,6 +1,8 @@
 /** Proves what callbacks of vendors do to messages: by which account they count, in which order, and how they end a doubt. */
 
+import { sealAccountSecrets } from '../../../src/messaging/carriers/account-secrets';
 import { createCallbackAccounts } from '../../../src/messaging/carriers/callback-accounts';
+import { formerProofs, keptFormer } from '../../../src/messaging/carriers/former-proofs';
 import type { Receipt } from '../../../src/providers/provider';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
@@ -105,21 +107,65 @@ describeWithDatabase('callbacks of vendors', (database) => {
     expect(await tokens()).toEqual(['one']);
     await accounts.change(account, { secrets: { authToken: 'two' } });
     expect(await tokens()).toEqual(['two', 'one']);
+    await accounts.change(account, { secrets: { authToken: 'three' } });
+    expect(await tokens()).toEqual(['three', 'two', 'one']);
     const past = (minutes: number) => new Date(Date.now() - minutes * 60_000);
     await db
       .updateTable('accounts')
       .set({ previous_until: past(1) })
       .where('id', '=', account.id)
       .execute();
-    expect(await tokens()).toEqual(['two']);
+    expect(await tokens()).toEqual(['three']);
     expect(await found.find('telnyx', account.id)).toBeUndefined();
     await accounts.accounts.remove(account.id);
-    expect(await tokens()).toEqual(['two']);
+    expect(await tokens()).toEqual(['three']);
     await db
       .updateTable('accounts')
       .set({ deleted_at: past(7 * 24 * 60 + 1) })
       .where('id', '=', account.id)
       .execute();
     expect(await tokens()).toBeUndefined();
+  });
+
+  test('a public key that was changed verifies for ten minutes, and each of several only for its own', async () => {
+    const find = createCallbackAccounts({
+      ...{ db: rig.db, sealing: SEALING, environment: ENVIRONMENT, secretsOf: () => ({}) },
+    });
+    const [one, two] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64')) as [string, string];
+    const account = await accounts.make({
+      ...{ kind: 'telnyx', channels: ['sms'], settings: { publicKey: one }, secrets: { apiKey: 'k' } },
+    });
+    await accounts.change(account, { settings: { publicKey: two } });
+    const keys = async () => {
+      const { settings, secrets = [] } = (await find.find('telnyx', account.id)) ?? {};
+      return secrets.map(({ publicKey }) => publicKey ?? settings?.publicKey);
+    };
+    expect(await keys()).toEqual([two, one]);
+    const row = await rig.db
+      .selectFrom('accounts')
+      .selectAll()
+      .where('id', '=', account.id)
+      .executeTakeFirstOrThrow();
+    const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000);
+    const again = { ...row, ...keptFormer(SEALING, row, { publicKey: two }, inMinutes(6)) };
+    expect(formerProofs(SEALING, again, inMinutes(8)).map(({ publicKey }) => publicKey)).toEqual([two, one]);
+    expect(formerProofs(SEALING, again, inMinutes(12)).map(({ publicKey }) => publicKey)).toEqual([two]);
+    expect(formerProofs(SEALING, again, inMinutes(17))).toEqual([]);
+  });
+
+  test('what an earlier version kept of a change still verifies', async () => {
+    const account = await accounts.make({
+      ...{
+        kind: 'twilio',
+        channels: ['sms'],
+        settings: { accountSid: 'AC1' },
+        secrets: { authToken: 'new' },
+      },
+    });
+    const { secrets, key_id } = sealAccountSecrets(SEALING, account.id, { authToken: 'old' });
+    const row = { id: account.id, previous_secrets: secrets, previous_key_id: key_id };
+    const until = new Date(Date.now() + 60_000);
+    expect(formerProofs(SEALING, { ...row, previous_until: until })).toEqual([{ authToken: 'old' }]);
+    expect(formerProofs(SEALING, { ...row, previous_until: new Date() })).toEqual([]);
   });
 });
