@@ -85,6 +85,8 @@ export interface Delivery {
   findInabilities(question: SendingQuestion): Promise<SendingFinding[]>;
   /** An owner may have put the account right. */
   probeAccount(accountId: string): void;
+  /** Whether messages with this tag are held. */
+  readHold(workspaceId: string, campaign: string): Promise<boolean>;
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
   /** A workspace was stopped, or its stop has ended. The call lets this process act on it at once. */
@@ -321,6 +323,7 @@ export function createDelivery(deps: {
       await holds.hold(workspaceId, campaign);
       await withdrawals.ofTag(workspaceId, campaign);
     },
+    readHold: holds.readHold,
     release: holds.release,
     stopsChanged: holds.refresh,
     async start() {

@@ -46,6 +46,19 @@ describe('what a recipient waits for, through the whole program', () => {
       await of.untilHandedOver(id, to);
     },
 
+    async 'tells of a hold to those whom the service does not have yet'() {
+      const people = of.newPeople(3);
+      const last = people[2]?.phone ?? '';
+      const id = await of.campaign(people, { start: false, delivery: { ratePerSecond: 0.2 } });
+      await of.here.api.expect('PUT', `/holds/${id}`);
+      await of.act(id, 'start');
+      const held = await of.untilWhy(id, last, 'hold');
+      expect(held.recipient?.state).toBe('pending');
+      expect(held.next?.at).toBeUndefined();
+      await of.here.api.expect('DELETE', `/holds/${id}`);
+      await of.expectOnTime(id, last, await of.untilWhy(id, last, 'pace'));
+    },
+
     async 'tells of an outbox in which others leave first'() {
       await of.here.api.expect('PUT', '/api/sender-limit', { channel: 'sms', sender: '54321', rate: 0.5 });
       const people = of.newPeople(4);
