@@ -32,8 +32,9 @@ export function campaignRecipientRoutes(app: App, { campaigns }: { campaigns: Ca
   const options = { config, bodyLimit: LIMITS.bulkBodyBytes, schema: appending } as const;
   app.post('/api/campaign/:id/recipients', options, async (request) => {
     const { body } = request;
+    const { workspaceId, userId } = callerOf(request);
     const target = {
-      workspaceId: callerOf(request).workspaceId,
+      ...{ workspaceId, userId },
       campaignId: request.params.id,
       country: regionOf(request.query.country),
     };

@@ -11,6 +11,8 @@ export interface CampaignChange {
   tags?: string[] | undefined;
   archived?: boolean | undefined;
   delivery?: DeliveryChange | undefined;
+  /** Who changes it, if a user does. */
+  userId?: string | undefined;
 }
 
 /**
@@ -21,12 +23,13 @@ export async function amendCampaign(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   campaignId: string,
-  change: CampaignChange,
+  { userId, ...change }: CampaignChange,
 ): Promise<{ tell: RunAddress[] }> {
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     if (change.archived && !MAY_BE_ARCHIVED.includes(campaign.phase)) throw illegal(campaign, 'archiving it');
-    const told = change.delivery && (await changeDelivery(tx, workspaceId, campaign, change.delivery));
+    const delivery = change.delivery && { ...change.delivery, userId };
+    const told = delivery && (await changeDelivery(tx, workspaceId, campaign, delivery));
     await describe(tx, workspaceId, campaign, change);
     return told ?? { tell: [] };
   });
