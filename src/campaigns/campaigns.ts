@@ -178,7 +178,7 @@ export function createCampaigns(deps: CampaignsDeps) {
         warnings.push(...templatesFound.warnings);
         const excess = await excessOf(tx, content, policy);
         if (excess) warnings.push(approvalWarning(excess));
-        const edit = { start: body.start, needsApproval: excess !== undefined, own, note, userId };
+        const edit = { start: body.start, needsApproval: excess !== undefined, own, note };
         const start = (body.start ?? true) && !excess;
         if (start) requireSecureLinks(content, deps.insecureLinks);
         const saved = campaign

@@ -12,7 +12,7 @@ import type { App } from './request/routing';
 
 const config = { auth: 'campaign' } as const;
 
-/** A large campaign is looked at, and approved by another person than those who made it (docs/approval.md). */
+/** A large campaign is looked at, and approved by another person than its creator (docs/approval.md). */
 export function campaignApprovalRoutes(
   app: App,
   { campaigns }: { campaigns: Pick<Campaigns, 'digest' | 'approve'> },
@@ -98,7 +98,7 @@ const approveCampaign: Operation = {
   tag: 'Campaigns',
   summary: 'Approve a campaign',
   description:
-    'By a user who may start campaigns and neither created it nor last changed it, themselves or by a client that acts for them; never by a client. A draft starts; runs that were paused with `approval_required` go on; what its owner has paused may be resumed. 409 `digest_changed` when anything that the digest covers has changed since, or more than 1 % of the members were added or removed. Changing the campaign takes the approval back. Repeating it is harmless.',
+    'By a user who may start campaigns and is neither its creator nor the user for whom a client created it; never by a client. A draft starts; runs that were paused with `approval_required` go on; what its owner has paused may be resumed. 409 `digest_changed` when anything that the digest covers has changed since, or more than 1 % of the members were added or removed. Changing the campaign takes the approval back. Repeating it is harmless.',
   parameters: { id: EXAMPLE.campaign },
   body: jsonBody(approveBody, { approve: { digest: EXAMPLE.digest } }),
   answers: {

@@ -32,9 +32,8 @@ export function campaignRecipientRoutes(app: App, { campaigns }: { campaigns: Ca
   const options = { config, bodyLimit: LIMITS.bulkBodyBytes, schema: appending } as const;
   app.post('/api/campaign/:id/recipients', options, async (request) => {
     const { body } = request;
-    const { workspaceId, userId } = callerOf(request);
     const target = {
-      ...{ workspaceId, userId },
+      workspaceId: callerOf(request).workspaceId,
       campaignId: request.params.id,
       country: regionOf(request.query.country),
     };

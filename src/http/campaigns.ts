@@ -76,8 +76,8 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   const changing = { operation: changeCampaign, params: idParams, body: campaignChange };
   app.patch('/api/campaign/:id', { config, schema: changing }, async (request) => {
     if (request.body.delivery !== undefined) requireMore(request);
-    const { workspaceId, userId } = callerOf(request);
-    const found = await campaigns.amend(workspaceId, request.params.id, { ...request.body, userId });
+    const { workspaceId } = callerOf(request);
+    const found = await campaigns.amend(workspaceId, request.params.id, request.body);
     return answer(200, 'Campaign updated', found);
   });
 

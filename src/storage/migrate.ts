@@ -56,7 +56,6 @@ import * as gradual from './migrations/0109-gradual-updates';
 import * as runRetention from './migrations/0110-run-retention';
 import * as roomForReceipts from './migrations/0111-room-for-receipts';
 import * as accountSenders from './migrations/0114-account-senders';
-import * as changedBy from './migrations/0115-changed-by';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -113,7 +112,6 @@ export const MIGRATIONS: Record<string, string> = {
   '0110-run-retention': runRetention.UP,
   '0111-room-for-receipts': roomForReceipts.UP,
   '0114-account-senders': accountSenders.UP,
-  '0115-changed-by': changedBy.UP,
   '0103-account-calls': accountCalls.UP,
 };
 

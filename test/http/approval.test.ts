@@ -102,28 +102,6 @@ describeWithDatabase('approval over HTTP', (database) => {
     expect((await of.act(of.ann, id, 'approve', { digest })).status).toBe(200);
   });
 
-  test.each<[string, (id: string) => Promise<unknown>]>([
-    ['edited it', (id) => of.create(of.bob, { campaignId: id, params: { A: 1 } })],
-    ['edited it by a client', (id) => of.create(of.clientFor(of.bob.id), { campaignId: id })],
-    [
-      'added recipients',
-      (id) => of.act(of.bob, id, 'recipients', { recipients: [{ phone: '+12025550988' }] }),
-    ],
-  ])(
-    'the user who last %s does not approve it, until another person has changed it',
-    async (_how, change) => {
-      const id = await of.newCampaign(of.ann);
-      await change(id);
-      const approve = async () => of.act(of.bob, id, 'approve', { digest: await of.digestOf(id) });
-      expect(codeOf(await approve())).toEqual([403, 'own_campaign']);
-      // A client that acts for no one takes no one's place.
-      await of.create(of.client, { campaignId: id, params: { A: 2 } });
-      expect(codeOf(await approve())).toEqual([403, 'own_campaign']);
-      await of.create(of.ann, { campaignId: id, params: { A: 3 } });
-      expect((await approve()).status).toBe(200);
-    },
-  );
-
   test('a digest is of no use once the campaign was changed', async () => {
     const id = await of.newCampaign(of.ann);
     const digest = await of.digestOf(id);

@@ -43,8 +43,7 @@ export async function approveCampaign(
       campaign.stage === 'draft' ? 0 : await contactsOf(tx, campaign, 'resume'),
     );
     const at = new Date(await databaseNow(tx)).toISOString();
-    const approval = { by: userId, at, digest, contacts };
-    await writeApproval(tx, workspaceId, campaignId, { approval, changedBy: null });
+    await writeApproval(tx, workspaceId, campaignId, { by: userId, at, digest, contacts });
     await forgetDigests(tx, workspaceId, campaignId);
     if (campaign.stage === 'draft') return startDraft(tx, workspaceId, campaign);
     const told = await letGoOn(tx, workspaceId, campaignId);
@@ -52,42 +51,29 @@ export async function approveCampaign(
   });
 }
 
-/**
- * Fails with `own_campaign` for the user who created it or last changed it, themselves or by a client, because one
- * person alone could otherwise put any content into a campaign of another one and send it.
- */
-export function refuseOwn({ id, createdBy, changedBy }: CampaignRecord, userId: string): void {
-  if (createdBy !== userId && changedBy !== userId) return;
-  const done = createdBy === userId ? 'created' : 'last changed';
+/** Fails with `own_campaign` for the user who created it, or for whom a client did. */
+export function refuseOwn({ id, createdBy }: CampaignRecord, userId: string): void {
+  if (createdBy !== userId) return;
   throw new DomainError(
     'own_campaign',
-    `Campaign ${id} was ${done} by this user: another person must approve it`,
+    `Campaign ${id} was created by this user: another person must approve it`,
   );
 }
 
-/**
- * From now on the campaign has no approval, because the user has changed it. A client that acts for no user leaves the
- * last one in place.
- */
-export async function takeBack(
-  tx: Tx,
-  workspaceId: string,
-  { id, changedBy }: CampaignRecord,
-  userId: string | undefined,
-): Promise<void> {
-  await writeApproval(tx, workspaceId, id, { approval: null, changedBy: userId ?? changedBy });
+/** From now on the campaign has no approval. */
+export async function takeBack(tx: Tx, workspaceId: string, campaignId: string): Promise<void> {
+  await writeApproval(tx, workspaceId, campaignId, null);
 }
 
 async function writeApproval(
   tx: Tx,
   workspaceId: string,
   campaignId: string,
-  { approval, changedBy }: { approval: Approval | null; changedBy: string | null },
+  approval: Approval | null,
 ): Promise<void> {
   await tx
     .updateTable('campaigns')
-    .set({ approval: approval && JSON.stringify(approval), changed_by: changedBy })
-    .set({ updated_at: sql<Date>`now()` })
+    .set({ approval: approval && JSON.stringify(approval), updated_at: sql<Date>`now()` })
     .where('id', '=', campaignId)
     .where('workspace_id', '=', workspaceId)
     .execute();

@@ -11,8 +11,6 @@ export interface CampaignChange {
   tags?: string[] | undefined;
   archived?: boolean | undefined;
   delivery?: DeliveryChange | undefined;
-  /** Who changes it, if a user does. */
-  userId?: string | undefined;
 }
 
 /**
@@ -23,13 +21,12 @@ export async function amendCampaign(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   campaignId: string,
-  { userId, ...change }: CampaignChange,
+  change: CampaignChange,
 ): Promise<{ tell: RunAddress[] }> {
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     if (change.archived && !MAY_BE_ARCHIVED.includes(campaign.phase)) throw illegal(campaign, 'archiving it');
-    const delivery = change.delivery && { ...change.delivery, userId };
-    const told = delivery && (await changeDelivery(tx, workspaceId, campaign, delivery));
+    const told = change.delivery && (await changeDelivery(tx, workspaceId, campaign, change.delivery));
     await describe(tx, workspaceId, campaign, change);
     return told ?? { tell: [] };
   });

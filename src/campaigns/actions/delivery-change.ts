@@ -25,7 +25,7 @@ export async function changeDelivery(
   tx: Transaction<CampaignTables>,
   workspaceId: string,
   campaign: CampaignRecord,
-  { userId, ...change }: DeliveryChange & { userId: string | undefined },
+  change: DeliveryChange,
 ): Promise<{ tell: RunAddress[] }> {
   if (!DELIVERY_CHANGING.includes(campaign.phase) || endingOf(campaign)) {
     throw illegal(campaign, 'changing its delivery');
@@ -41,7 +41,7 @@ export async function changeDelivery(
   const runs = await liveRunsOf(tx, campaign.id);
   const held =
     !isDeepStrictEqual(delivery, campaign.options.delivery ?? {}) &&
-    (await askAgain(tx, workspaceId, campaign, { runs, userId }));
+    (await askAgain(tx, workspaceId, campaign, runs));
   if (change.ratePerSecond === undefined && !held) return { tell: [] };
   if (change.ratePerSecond !== undefined)
     for (const { id } of runs) await setPace(tx, id, change.ratePerSecond);
@@ -56,9 +56,9 @@ async function askAgain(
   tx: Transaction<CampaignTables>,
   workspaceId: string,
   campaign: CampaignRecord,
-  { runs, userId }: { runs: readonly LiveRow[]; userId: string | undefined },
+  runs: readonly LiveRow[],
 ): Promise<boolean> {
-  await takeBack(tx, workspaceId, campaign, userId);
+  if (campaign.approval) await takeBack(tx, workspaceId, campaign.id);
   if (campaign.stage === 'scheduled' && !hasSchedule(campaign)) return false;
   const excess = await standingExcess(tx, workspaceId, { ...campaign, approval: null }, 'release');
   if (!excess) return false;

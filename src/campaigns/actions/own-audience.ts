@@ -49,7 +49,7 @@ export async function storeOwnAudience(
  */
 export async function appendRecipients(
   db: Kysely<CampaignTables>,
-  { workspaceId, campaignId, userId, country }: AppendTarget,
+  { workspaceId, campaignId, country }: Pick<ImportTarget, 'country'> & CampaignKey,
   rows: AsyncIterable<ImportRow> | Iterable<ImportRow>,
 ): Promise<ImportReport> {
   const store = (batch: readonly ContactRow[]) =>
@@ -59,20 +59,13 @@ export async function appendRecipients(
       await requireEditable(tx, campaign);
       const listId = campaign.ownListId ?? newId('lst');
       const { joined, changed, ...counts } = await joinRows(tx, { workspaceId, listId }, batch);
-      const isOther = joined + changed > 0;
       await sql`
         update campaigns set own_list_id = ${listId}, own_members = own_members + ${joined}, updated_at = now(),
-          approval = case when ${isOther}::bool then null else approval end,
-          changed_by = case when ${isOther}::bool then coalesce(${userId ?? null}::text, changed_by) else changed_by end
+          approval = case when ${joined + changed > 0}::bool then null else approval end
         where id = ${campaignId} and workspace_id = ${workspaceId}`.execute(tx);
       return counts;
     });
   return importContacts({ country, store }, rows);
-}
-
-interface AppendTarget extends Pick<ImportTarget, 'country'>, CampaignKey {
-  /** Who appends, if a user does. */
-  userId: string | undefined;
 }
 
 interface CampaignKey {

@@ -76,7 +76,6 @@ interface Edit {
   own: OwnAudience | undefined;
   /** Identifies an earlier attempt at the same call, which may have started the campaign. */
   note: CallNote | undefined;
-  userId: string | undefined;
 }
 
 /**
@@ -88,7 +87,7 @@ export async function replaceCampaign(
   tx: Transaction<CampaignTables>,
   workspaceId: string,
   campaign: CampaignRecord,
-  { start, needsApproval, own, note, userId }: Edit,
+  { start, needsApproval, own, note }: Edit,
   content: CampaignContent,
 ): Promise<Saved> {
   const { id, stage } = campaign;
@@ -107,7 +106,7 @@ export async function replaceCampaign(
   await tx
     .updateTable('campaigns')
     .set({ ...columnsOf(content), ...(own ? ownColumns(own) : {}), stage: 'draft', current_run: null })
-    .set({ updated_at: sql<Date>`now()`, approval: null, changed_by: userId ?? campaign.changedBy })
+    .set({ updated_at: sql<Date>`now()`, approval: null })
     .where('id', '=', id)
     .where('workspace_id', '=', workspaceId)
     .execute();

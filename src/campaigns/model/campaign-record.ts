@@ -46,8 +46,6 @@ export interface CampaignRecord extends CampaignContent {
   tags: string[];
   archivedAt: Date | null;
   createdBy: string | null;
-  /** The user who last changed what an approval is of, since it was last approved. */
-  changedBy: string | null;
   approval: Approval | null;
   createdAt: Date;
   updatedAt: Date;
@@ -148,7 +146,6 @@ function toRecord(
     tags: row.tags,
     archivedAt: row.archived_at,
     createdBy: row.created_by,
-    changedBy: row.changed_by,
     approval: row.approval,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

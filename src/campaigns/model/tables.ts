@@ -65,7 +65,6 @@ export interface CampaignTables {
     updated_at: CreatedAt;
     tags: Generated<string[]>;
     archived_at: Timestamp | null;
-    changed_by: ColumnType<string | null, never, string | null>;
     approval: ColumnType<Approval | null, string | null | undefined, string | null>;
   };
   campaign_digests: {
