@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type {
+  AskedStories,
   CampaignHolds,
   FeedHeads,
   MessageStories,
@@ -197,22 +198,25 @@ export function outcomeNews({
  * ledger's part only. For a recipient with more messages than one request can name, the latest are read.
  */
 export function messageStories({ gatewayFor, hasAccess }: Omit<ServiceGateways, 'scope'>): MessageStories {
-  const ask = async (workspaceId: string, uids: readonly string[]): Promise<ToldStories> => {
+  const ask = async (workspaceId: string, { uids, heldCampaign }: AskedStories): Promise<ToldStories> => {
     if (!(await hasAccess(workspaceId))) return AWAY;
     const gateway = gatewayFor(workspaceId);
     const able = await gateway.capabilities();
     const events = able.has('events');
-    if (!able.has('stories')) return { kind: 'untold', events, stories: [] };
-    const stories = uids.length === 0 ? [] : await gateway.stories(uids.slice(-LIMITS.storyUids));
-    return { kind: 'told', events, stories };
+    if (!able.has('stories')) return { kind: 'untold', events, held: false, stories: [] };
+    const [stories, held] = await Promise.all([
+      uids.length > 0 && gateway.stories(uids.slice(-LIMITS.storyUids)),
+      heldCampaign !== undefined && able.has('holds') && gateway.isHeld(heldCampaign),
+    ]);
+    return { kind: 'told', events, held, stories: stories || [] };
   };
   return {
-    async read(workspaceId, uids) {
+    async read(workspaceId, asked) {
       const given = new AbortController();
       const tooLate = delay(LIMITS.storyTimeoutMs, AWAY, { signal: given.signal, ref: false });
       try {
         // A token may have to be fetched first, which has a longer timeout of its own.
-        return await Promise.race([ask(workspaceId, uids), tooLate]);
+        return await Promise.race([ask(workspaceId, asked), tooLate]);
       } catch {
         return AWAY;
       } finally {
@@ -223,7 +227,7 @@ export function messageStories({ gatewayFor, hasAccess }: Omit<ServiceGateways, 
   };
 }
 
-const AWAY = { kind: 'away', events: true, stories: [] } as const;
+const AWAY = { kind: 'away', events: true, held: false, stories: [] } as const;
 
 /** Does nothing at a service that cannot hold. */
 export function campaignHolds(gatewayFor: GatewayFor): CampaignHolds {

@@ -5,6 +5,7 @@ import { LIMITS } from '../domain/limits';
 import { StartupError } from '../startup-error';
 import type { ApiClient } from './api-client';
 import { print, printable } from './command';
+import { UsageError } from './failure';
 import { readText } from './json-input';
 import { findTemplate } from './template-lookup';
 
@@ -60,6 +61,7 @@ export async function sendCampaign(api: ApiClient, options: SendOptions): Promis
 }
 
 async function campaignOf(api: ApiClient, { channel, template, from, name, param }: SendOptions) {
+  const params = param && paramsOf(param);
   const found = await findTemplate(api, channel, template);
   if (!found) {
     throw new StartupError(
@@ -73,7 +75,7 @@ async function campaignOf(api: ApiClient, { channel, template, from, name, param
     name: name ?? template,
     channel: [channel],
     settings: { [channel]: { [SENDER[channel]]: from, templateId, version } },
-    ...(param ? { params: paramsOf(param) } : {}),
+    ...(params ? { params } : {}),
   };
 }
 
@@ -82,7 +84,7 @@ function paramsOf(given: readonly string[]): Record<string, string> {
     given.map((one) => {
       const at = one.indexOf('=');
       if (at > 0) return [one.slice(0, at), one.slice(at + 1)];
-      throw new StartupError(`--param ${printable(one)} has no value`, 'Write it as --param NAME=value.');
+      throw new UsageError(`--param ${printable(one)} has no value`, 'Write it as --param NAME=value.');
     }),
   );
 }

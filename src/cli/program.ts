@@ -1,8 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
-import { FanfareError } from '../client/fanfare-error';
 import { ROLES, type Role } from '../domain/task-queues';
-import { createLog } from '../log';
-import { StartupError } from '../startup-error';
 import { addAccessCommands } from './access-commands';
 import { addAdminCommands } from './admin-commands';
 import { addAuditCommands } from './audit-commands';
@@ -12,6 +9,7 @@ import { addCompletionCommand } from './completion';
 import { addContactCommands } from './contact-commands';
 import { addExamples } from './examples';
 import { addExplainCommand } from './explain-command';
+import { printFailure, reportFailure, USAGE_ERROR } from './failure';
 import { repeatDemo } from './first-demo';
 import { migrateDatabase, runDoctor, runParts } from './loaded-when-run';
 import { addMessageCommands } from './message-commands';
@@ -19,8 +17,6 @@ import { addStopCommand } from './stop-commands';
 import { addSuppressionCommands } from './suppression-commands';
 import { addTemplateCommands } from './template-commands';
 import { addWebhookCommands } from './webhook-commands';
-
-const USAGE_ERROR = 2;
 
 /** The command line: reads arguments, runs a command, returns the exit code. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -68,8 +64,12 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     await program.parseAsync(argv);
     return code;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
-    return reportFailure(error);
+    const json = argv.includes('--json');
+    if (!(error instanceof CommanderError)) return reportFailure(error, { json });
+    if (error.exitCode === 0) return 0;
+    // Commander has printed it to the standard error output.
+    if (json) printFailure({ code: 'usage', message: error.message });
+    return USAGE_ERROR;
   }
 }
 
@@ -106,19 +106,4 @@ function addProcesses(program: Command, end: (code: number) => void): void {
     .action(async () => {
       end(await repeatDemo());
     });
-}
-
-const WRONG_CREDENTIALS =
-  'Correct FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET (or FANFARE_SESSION_COOKIE), or let FANFARE_DATA_DIR name the directory of that instance.\n';
-
-/** An error that an operator can fix is two lines; any other is a bug and shows its stack. */
-function reportFailure(error: unknown): number {
-  if (error instanceof StartupError) {
-    process.stderr.write(`fanfare: ${error.message}\n${error.wayOut}\n`);
-  } else if (error instanceof FanfareError) {
-    process.stderr.write(`fanfare: ${error.message}\n${error.status === 401 ? WRONG_CREDENTIALS : ''}`);
-  } else {
-    createLog('error').fatal({ err: error }, 'unexpected failure');
-  }
-  return 1;
 }

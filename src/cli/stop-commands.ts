@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { StartupError } from '../startup-error';
 import type { ApiClient } from './api-client';
 import { print, printable, withApi } from './command';
+import { UsageError } from './failure';
 import { openBackend } from './instance';
 
 interface StopOptions {
@@ -30,7 +30,7 @@ const answer = z.object({ data: stop.nullable() });
 
 async function steerStop(api: ApiClient, { reason, end, status, json }: StopOptions): Promise<void> {
   if ([reason !== undefined, end, status].filter(Boolean).length !== 1) {
-    throw new StartupError(
+    throw new UsageError(
       'One of --reason, --end and --status is needed',
       'To stop the workspace, run `fanfare stop --reason <text>`; to let it go on, `fanfare stop --end`.',
     );

@@ -55,6 +55,10 @@ export class Messages {
     return this.calls.put(route`/holds/${campaign}`, undefined, options);
   }
 
+  isHeld(campaign: string, options: RequestOptions = {}): Promise<Hold> {
+    return this.calls.get(route`/holds/${campaign}`, options);
+  }
+
   /** They go on in their order. */
   releaseHold(campaign: string, options: RequestOptions = {}): Promise<Hold> {
     return this.calls.delete(route`/holds/${campaign}`, options);

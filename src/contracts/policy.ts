@@ -90,6 +90,8 @@ export const policyBody = z
       .optional()
       .meta({ description: 'A whole policy in one word, and so instead of everything else.' }),
     ...policy,
+    version: z.unknown().optional().meta({ description: 'As it was answered; it says nothing here.' }),
+    updatedAt: z.unknown().optional().meta({ description: 'As it was answered; it says nothing here.' }),
   })
   .superRefine(
     (value, context) => {

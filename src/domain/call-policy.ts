@@ -125,9 +125,8 @@ export function nextCallStep(policy: CallPolicy, calls: readonly CallResult[], s
   }
   if (latest.fault) return end;
   const rule = policy.retry[latest.outcome as RetriedOutcome];
-  const counted = calls.filter(({ fault }) => fault !== 'carrier');
-  const same = counted.filter(({ outcome }) => outcome === latest.outcome).length;
-  if (!rule || same >= rule.maxAttempts || counted.length >= policy.maxAttempts) return end;
+  if (!rule || callsLeft(policy, calls) < 1) return end;
+  const same = counted(calls).filter(({ outcome }) => outcome === latest.outcome).length;
   const delays = rule.delaysSeconds;
   const delay = delays[Math.min(same, delays.length) - 1] ?? 0;
   return {
@@ -135,6 +134,24 @@ export function nextCallStep(policy: CallPolicy, calls: readonly CallResult[], s
     afterSeconds: delay * (1 + (rule.jitter ?? 0) * fraction(`${seed}#${calls.length}`)),
   };
 }
+
+/**
+ * How many calls may follow, all of which end as the latest did. A call that its carrier could not place leaves the
+ * bound of its outcome aside.
+ */
+export function callsLeft(
+  { retry, maxAttempts }: Pick<CallPolicy, 'retry' | 'maxAttempts'>,
+  calls: readonly CallResult[],
+): number {
+  const latest = calls.at(-1);
+  const left = maxAttempts - counted(calls).length;
+  if (latest === undefined || latest.fault === 'carrier') return left;
+  const same = counted(calls).filter(({ outcome }) => outcome === latest.outcome).length;
+  const most = retry[latest.outcome as RetriedOutcome]?.maxAttempts ?? 0;
+  return Math.max(0, Math.min(left, most - same));
+}
+
+const counted = (calls: readonly CallResult[]) => calls.filter(({ fault }) => fault !== 'carrier');
 
 /** The state of a recipient whose last call had this outcome. */
 export function endState(outcome: CallOutcome, machine: MachineBehaviour): RecipientState {

@@ -31,6 +31,8 @@ export interface Gateway {
   ): Promise<{ events: MessageEvent[]; next: string }>;
   /** Needs `stories`. Stories of those messages that the service has, in no order. */
   stories(uids: readonly string[]): Promise<MessageStory[]>;
+  /** Needs `holds` and `stories`; false at a service of an earlier version, which cannot be asked. */
+  isHeld(campaign: string): Promise<boolean>;
   /** Needs `holds`. */
   hold(campaign: string): Promise<void>;
   release(campaign: string): Promise<void>;

@@ -132,6 +132,14 @@ class HttpGateway implements Gateway {
     );
   }
 
+  async isHeld(campaign: string): Promise<boolean> {
+    const path = `/holds/${encodeURIComponent(campaign)}`;
+    const answer = await this.call('send', 'GET', path, { timeoutMs: LIMITS.storyTimeoutMs });
+    if (answer.status === 404 || answer.status === 405) return false;
+    if (answer.status !== 200) throw refusal('GET /holds', answer);
+    return (answer.body as { data: { held: boolean } }).data.held;
+  }
+
   async hold(campaign: string): Promise<void> {
     const answer = await this.call('send', 'PUT', `/holds/${encodeURIComponent(campaign)}`);
     if (answer.status >= 300) throw refusal('PUT /holds', answer);

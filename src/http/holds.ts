@@ -7,9 +7,15 @@ import { callerOf } from './request/caller';
 import type { App } from './request/routing';
 
 /** Holds and releases the messages of a tag (api.md 4). Repeating either call changes nothing. */
-export function holdRoutes(delivery: Pick<Delivery, 'hold' | 'release'>): (app: App) => void {
+export function holdRoutes(delivery: Pick<Delivery, 'readHold' | 'hold' | 'release'>): (app: App) => void {
   return (app) => {
     const config = { auth: 'send' } as const;
+    app.get('/holds/:campaign', { config, schema: { operation: read, params: holdKey } }, async (request) => {
+      const { campaign } = request.params;
+      const held = await delivery.readHold(callerOf(request).workspaceId, campaign);
+      return answer(200, held ? 'Held' : 'Not held', { campaign, held });
+    });
+
     app.put('/holds/:campaign', { config, schema: { operation: hold, params: holdKey } }, async (request) => {
       const { campaign } = request.params;
       await delivery.hold(callerOf(request).workspaceId, campaign);
@@ -29,6 +35,19 @@ export function holdRoutes(delivery: Pick<Delivery, 'hold' | 'release'>): (app: 
 }
 
 const HOLD = { parameters: { campaign: 'spring-sale' } };
+
+const read: Operation = {
+  ...HOLD,
+  id: 'readHold',
+  access: { scopes: ['read'] },
+  bound: 'sending',
+  tag: 'Holds',
+  summary: 'Read whether messages are held back',
+  description: 'A tag that was never held is not held.',
+  answers: {
+    200: json('Whether it is held.', held, answered(200, 'Held', { campaign: 'spring-sale', held: true })),
+  },
+};
 
 const hold: Operation = {
   ...HOLD,

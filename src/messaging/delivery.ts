@@ -85,6 +85,8 @@ export interface Delivery {
   findInabilities(question: SendingQuestion): Promise<SendingFinding[]>;
   /** An owner may have put the account right. */
   probeAccount(accountId: string): void;
+  /** Whether messages with this tag are held. */
+  readHold(workspaceId: string, campaign: string): Promise<boolean>;
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
   /** A workspace was stopped, or its stop has ended. The call lets this process act on it at once. */
@@ -150,6 +152,7 @@ class MessageDelivery implements Delivery {
   readonly inboundOf: Delivery['inboundOf'];
   readonly senderLimits: Delivery['senderLimits'];
   readonly senderRate: Delivery['senderRate'];
+  readonly readHold: Delivery['readHold'];
   readonly release: Delivery['release'];
   readonly stopsChanged: Delivery['stopsChanged'];
 
@@ -165,8 +168,8 @@ class MessageDelivery implements Delivery {
       onReleased: () => this.dispatcher.lookAgain(),
     });
     this.lanes = createLanes({
-      db: db,
-      log: log,
+      db,
+      log,
       onAdopted: (lane) => this.dispatcher.adoptLane(lane),
       onLost: (lane) => this.dispatcher.closeLane(lane),
     });
@@ -185,7 +188,7 @@ class MessageDelivery implements Delivery {
       log,
     });
     this.lookUps = createStatusLookup({
-      ...{ db: db, templates: templates, log: log },
+      ...{ db, templates, log },
       lookUp: (provider, channel, message) => this.called(provider, channel)?.lookUp?.(message),
       take: (provider, some) => this.receipts.sinkOf(provider)(some),
     });
@@ -199,10 +202,10 @@ class MessageDelivery implements Delivery {
       lingerMs: LIMITS.groupCommitLingerMs,
     });
     this.inbound = createInboundMessages({
-      db: db,
+      db,
       acceptOwn: this.acceptance.acceptOwn,
       onEvents: this.feed.notify,
-      log: log,
+      log,
     });
     this.outboxDepth = this.outbox.depth;
     this.readEvents = this.feed.read;
@@ -210,6 +213,7 @@ class MessageDelivery implements Delivery {
     this.inboundOf = this.inbound.sinkOf;
     this.senderLimits = createSenderLimitList({ db: deps.db, onChanged: this.limits.refresh });
     this.senderRate = this.limits.rateOf;
+    this.readHold = this.holds.readHold;
     this.release = this.holds.release;
     this.stopsChanged = this.holds.refresh;
   }

@@ -145,7 +145,7 @@ describeWithDatabase('fanfare campaign send', (database) => {
       ]);
       const nameless = await send('--to', '+12025550101', '--param', 'NAME');
       expect([nameless.code, nameless.err]).toEqual([
-        1,
+        2,
         expect.stringContaining('--param NAME has no value'),
       ]);
       const object = await send('--to', fileOf('object.json', '{}'));

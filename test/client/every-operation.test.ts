@@ -132,6 +132,7 @@ describeWithDatabase('the client against a real server', (database) => {
     expect(await messages.explain(['m-1', 'none'])).toMatchObject([{ uid: 'm-1' }]);
     expect((await messages.outbox()).marketing.bound).toBeGreaterThan(0);
     expect(await messages.hold('spring')).toEqual({ campaign: 'spring', held: true });
+    expect(await messages.isHeld('spring')).toEqual({ campaign: 'spring', held: true });
     expect(await messages.releaseHold('spring')).toEqual({ campaign: 'spring', held: false });
     expect(await messages.cancel('m-1')).toMatchObject({ state: 'canceled' });
   });

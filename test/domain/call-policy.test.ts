@@ -6,6 +6,7 @@ import {
   type CallOutcome,
   type CallPolicy,
   callResult,
+  callsLeft,
   nextCallStep,
 } from '../../src/domain/call-policy';
 
@@ -38,6 +39,18 @@ describe('what follows a call', () => {
       afterSeconds: 120,
     });
     expect(nextCallStep(POLICY, calls('busy', 'no_answer', 'busy', 'busy'))).toMatchObject({ kind: 'end' });
+  });
+
+  it('knows how many calls may follow, by the bound of the latest outcome and by that of all', () => {
+    expect(callsLeft(POLICY, calls('no_answer'))).toBe(1);
+    expect(callsLeft(POLICY, calls('busy'))).toBe(2);
+    expect(callsLeft(POLICY, calls('no_answer', 'busy'))).toBe(2);
+    expect(callsLeft(POLICY, calls('no_answer', 'busy', 'busy'))).toBe(1);
+    expect(callsLeft(POLICY, calls('busy', 'busy', 'busy'))).toBe(0);
+    expect(callsLeft(POLICY, calls('failed'))).toBe(0);
+    expect(callsLeft(POLICY, [])).toBe(4);
+    expect(callsLeft(POLICY, [{ outcome: 'failed', fault: 'carrier' }, ...calls('busy')])).toBe(2);
+    expect(callsLeft(POLICY, [...calls('busy'), { outcome: 'failed', fault: 'carrier' }])).toBe(3);
   });
 
   it('does not redial an outcome without an entry', () => {

@@ -46,6 +46,19 @@ describe('what a recipient waits for, through the whole program', () => {
       await of.untilHandedOver(id, to);
     },
 
+    async 'tells of a hold to those whom the service does not have yet'() {
+      const people = of.newPeople(3);
+      const last = people[2]?.phone ?? '';
+      const id = await of.campaign(people, { start: false, delivery: { ratePerSecond: 0.2 } });
+      await of.here.api.expect('PUT', `/holds/${id}`);
+      await of.act(id, 'start');
+      const held = await of.untilWhy(id, last, 'hold');
+      expect(held.recipient?.state).toBe('pending');
+      expect(held.next?.at).toBeUndefined();
+      await of.here.api.expect('DELETE', `/holds/${id}`);
+      await of.expectOnTime(id, last, await of.untilWhy(id, last, 'pace'));
+    },
+
     async 'tells of an outbox in which others leave first'() {
       await of.here.api.expect('PUT', '/api/sender-limit', { channel: 'sms', sender: '54321', rate: 0.5 });
       const people = of.newPeople(4);
@@ -137,8 +150,9 @@ describe('what a recipient waits for, through the whole program', () => {
       const retry = { busy: { maxAttempts: 2, delaysSeconds: [8] } };
       const id = await createVoiceCampaign(of.here.api, [{ phone: to, name: 'V' }], { voice: { retry } });
       const told = await of.untilTold(id, to, 'it waits', ({ next }) => next?.why === 'retry' && !!next.at);
-      expect(told.next?.detail).toContain('attempt 2 of');
-      expect(told.steps.at(-1)).toMatchObject({ what: 'retry_planned', data: { rule: 'busy', attempt: 2 } });
+      expect(told.next?.detail).toContain('attempt 2 of 2');
+      const planned = { what: 'retry_planned', data: { rule: 'busy', attempt: 2, of: 2 } };
+      expect(told.steps.at(-1)).toMatchObject(planned);
       const again = await of.untilTold(
         ...([id, to, 'the second call is made'] as const),
         (one) => whats(one).filter((what) => what === 'handed_over').length === 2,
@@ -146,7 +160,8 @@ describe('what a recipient waits for, through the whole program', () => {
       const lateMs = timeOf(again, 'handed_over') - Date.parse(told.next?.at ?? '');
       expect(lateMs).toBeGreaterThan(-500);
       expect(lateMs).toBeLessThan(LATE_MS);
-      expect(whats(again).filter((what) => what === 'retry_planned')).toHaveLength(1);
+      const plans = again.steps.filter(({ what }) => what === 'retry_planned');
+      expect(plans).toMatchObject([planned]);
       await of.untilTold(id, to, 'it has ended', ({ recipient }) => recipient?.state === 'delivered');
     },
 

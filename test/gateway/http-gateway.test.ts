@@ -77,6 +77,18 @@ describe('the gateway to the messaging service', () => {
     });
   });
 
+  it('asks whether a campaign is held, and takes a service that cannot say it for one that does not', async () => {
+    answer = (_, response) => reply(response, 200, { data: { campaign: 'a/b', held: true } });
+    expect(await gateway.isHeld('a/b')).toBe(true);
+    expect(calls('/holds/a%2Fb')).toHaveLength(1);
+    for (const status of [404, 405]) {
+      answer = (_, response) => reply(response, status, {});
+      expect(await gateway.isHeld('a/b')).toBe(false);
+    }
+    answer = (_, response) => reply(response, 500, {});
+    await expect(gateway.isHeld('a/b')).rejects.toThrow('GET /holds');
+  });
+
   it('fetches a new token before the old one ends', async () => {
     tokenAnswer = () => ({
       access_token: `token-${tokens}`,

@@ -130,6 +130,7 @@ const PROBES: Record<string, Probe> = {
   },
   'GET /events': { kind: 'list', path: '/events' },
   'GET /outbox': { kind: 'own', why: "tells how much room the caller's workspace has" },
+  'GET /holds/:campaign': { kind: 'own', why: 'a tag is the caller’s own word, told apart below' },
   'PUT /holds/:campaign': { kind: 'own', why: 'a tag is the caller’s own word, told apart below' },
   'DELETE /holds/:campaign': { kind: 'own', why: 'a tag is the caller’s own word, told apart below' },
 
@@ -459,13 +460,16 @@ describeWithDatabase('isolation between workspaces', (database) => {
     expect(bulk.body.data.results[0].status).toBe(422);
   });
 
-  test('holding a tag holds nobody else’s messages, and releasing it releases nobody else’s', async () => {
+  test('holding, reading and releasing a tag concern the caller’s own messages only', async () => {
     const holds = () =>
       db.selectFrom('holds').select('campaign').where('workspace_id', '=', victim.workspaceId).execute();
     const before = await holds();
     expect(before).toEqual([{ campaign: things.tag }]);
     await call(intruder, 'PUT', '/holds/another');
     await call(intruder, 'DELETE', `/holds/${things.tag}`);
+    const heldTo = async (caller: typeof victim) =>
+      (await call(caller, 'GET', `/holds/${things.tag}`)).body.data.held;
+    expect([await heldTo(victim), await heldTo(intruder)]).toEqual([true, false]);
     expect(await holds()).toEqual(before);
   });
 

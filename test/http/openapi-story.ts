@@ -114,6 +114,7 @@ export const STORY: Step[] = [
   { operation: 'endStop', status: 200 },
 
   { operation: 'holdMessages', status: 200 },
+  { operation: 'readHold', status: 200 },
   { operation: 'sendMessage', example: 'sms', status: 202 },
   { operation: 'sendMessage', example: 'sms', status: 200 },
   { operation: 'sendMessage', example: 'email', status: 202 },

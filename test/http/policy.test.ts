@@ -69,6 +69,35 @@ describeWithDatabase('the policy of a workspace', (database) => {
     expect((await set({})).body.data).toMatchObject({ ...off, version: 2 });
   });
 
+  test('takes back what it answers, with one member changed', async () => {
+    const whole = {
+      quietHours: {
+        from: '20:00',
+        to: '09:00',
+        timezone: 'recipient',
+        days: ['mon'],
+        classes: ['marketing'],
+      },
+      caps: [{ max: 2, days: 7 }],
+      allowedSenders: { sms: ['12345'] },
+      smsOptOutText: 'STOP ends it',
+      approval: { above: 5 },
+    };
+    await set(whole);
+    const read = (await call('GET', '/api/policy')).data;
+    // The same again is no change.
+    expect((await set(read)).body.data).toEqual(read);
+    const changed = { ...read, caps: [{ ...read.caps[0], max: 3 }] };
+    expect((await set(changed)).body.data).toEqual({
+      ...{ ...changed, version: 2 },
+      updatedAt: expect.any(String),
+    });
+    await set({});
+    const off = (await call('GET', '/api/policy')).data;
+    expect((await set({ ...off, approval: { above: 9 } })).body.data.approval.above).toBe(9);
+    expect((await set({ ...off, other: 1 })).status).toBe(422);
+  });
+
   test('has a preset that says it in one word', async () => {
     expect((await set({ preset: 'consumer' })).body.data).toMatchObject({
       quietHours: {

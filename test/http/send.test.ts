@@ -207,6 +207,9 @@ describeWithDatabase('sending over HTTP', (database) => {
 
   test('a held tag keeps its messages back until it is released', async () => {
     expect((await call('PUT', '/holds/tag%201')).body.data).toEqual({ campaign: 'tag 1', held: true });
+    const read = async (tag: string) => (await call('GET', `/holds/${tag}`)).body.data;
+    expect(await read('tag%201')).toEqual({ campaign: 'tag 1', held: true });
+    expect(await read('tag')).toEqual({ campaign: 'tag', held: false });
     await call('POST', '/send-msg', sms('h1', { campaign: 'tag 1' }));
     await call('POST', '/send-msg', sms('h2'));
     await until('the other is sent', () => one.sms.uids().includes('h2'));

@@ -111,8 +111,8 @@ export async function startWholeApi(
           versions,
           templateLookup,
           stories: {
-            read: async (workspaceId, uids) => ({
-              ...{ kind: 'told', events: true },
+            read: async (workspaceId, { uids }) => ({
+              ...{ kind: 'told', events: true, held: false },
               stories: await delivery.stories(workspaceId, uids),
             }),
           },

@@ -7081,6 +7081,67 @@ export type ReleaseMessagesResponses = {
 
 export type ReleaseMessagesResponse = ReleaseMessagesResponses[keyof ReleaseMessagesResponses];
 
+export type ReadHoldData = {
+    body?: never;
+    path: {
+        campaign: string;
+    };
+    query?: never;
+    url: '/holds/{campaign}';
+};
+
+export type ReadHoldErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     */
+    403: Problem & {
+        code?: 'forbidden' | 'scope_missing';
+    };
+    /**
+     * Not found (`not_found`).
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ReadHoldError = ReadHoldErrors[keyof ReadHoldErrors];
+
+export type ReadHoldResponses = {
+    /**
+     * Whether it is held.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: {
+            campaign: string;
+            held: boolean;
+        };
+    };
+};
+
+export type ReadHoldResponse = ReadHoldResponses[keyof ReadHoldResponses];
+
 export type HoldMessagesData = {
     body?: never;
     path: {
@@ -9526,6 +9587,14 @@ export type SetPolicyData = {
              */
             channels?: Array<'email' | 'sms' | 'voice'>;
         } | null;
+        /**
+         * As it was answered; it says nothing here.
+         */
+        version?: unknown;
+        /**
+         * As it was answered; it says nothing here.
+         */
+        updatedAt?: unknown;
     };
     path?: never;
     query?: never;

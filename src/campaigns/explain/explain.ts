@@ -10,8 +10,8 @@ import type { MessageStories, ToldStories } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import type { RecipientView } from '../reports/recipients';
 import { findPerson, type Part, type PersonQuery } from './find-person';
-import { type NextStep, nextStep } from './next-step';
-import { type RecipientRef, readFacts } from './recipient-facts';
+import { goesOnByLedger, type NextStep, nextStep } from './next-step';
+import { type RecipientFacts, type RecipientRef, readFacts } from './recipient-facts';
 import { readSkipped } from './skipped';
 import { type Step, stepsOf, uidsOf } from './steps';
 import { summaryOf } from './summary';
@@ -42,21 +42,22 @@ export function createExplanations({
 }) {
   async function explain(workspaceId: string, ref: RecipientRef): Promise<Explanation> {
     const facts = await readFacts(db, workspaceId, ref);
-    const told = await storiesOf(workspaceId, uidsOf(facts), facts.view.state === 'waiting');
+    const told = await storiesOf(workspaceId, facts);
     const at = now();
     const next = await nextStep(db, facts, told, at);
     const steps = stepsOf(facts, told, at);
     return { recipient: facts.view, summary: summaryOf(facts, { next, steps, told }), next, steps };
   }
 
-  /** A recipient that had no message yet needs no answer of the service, unless it must be known whether it tells outcomes. */
-  async function storiesOf(
-    workspaceId: string,
-    uids: readonly string[],
-    asksAnyway: boolean,
-  ): Promise<ToldStories> {
-    if (uids.length === 0 && !asksAnyway) return { kind: 'told', events: true, stories: [] };
-    return stories.read(workspaceId, uids);
+  /**
+   * Of one that goes on by the ledger, the service says whether it holds the campaign, and whether it tells outcomes.
+   * One that had no message and has an end needs no answer of the service.
+   */
+  async function storiesOf(workspaceId: string, facts: RecipientFacts): Promise<ToldStories> {
+    const uids = uidsOf(facts);
+    if (goesOnByLedger(facts)) return stories.read(workspaceId, { uids, heldCampaign: facts.run.campaignId });
+    if (uids.length === 0) return { kind: 'told', events: true, held: false, stories: [] };
+    return stories.read(workspaceId, { uids });
   }
 
   async function explainSkipped(

@@ -7,7 +7,7 @@ import { FREQUENCY_CAP, OUT_OF_HOURS } from '../../domain/policy';
 import { type RecipientState, SETTLED } from '../../domain/recipient';
 import type { CallRecord } from '../calls/call-records';
 import type { RecipientFacts } from './recipient-facts';
-import { attemptsMax, attemptsOf } from './retry-rule';
+import { attemptsOf, callsThatMayFollow } from './retry-rule';
 import type { Step } from './steps';
 
 /** Steps that the ledger knows, where the service that has the messages does not tell them. */
@@ -40,15 +40,16 @@ function betweenMessages({ run, stored, view }: RecipientFacts, stories: readonl
   });
 }
 
-function betweenCalls({ view, run, stored }: RecipientFacts): Step[] {
+function betweenCalls(facts: RecipientFacts): Step[] {
+  const { view, stored } = facts;
   const calls = view.calls ?? [];
-  const of = attemptsMax(run.options, 'voice');
   return calls.slice(0, -1).flatMap((call, i): Step[] => {
     const { endedAt, outcome } = call;
     if (!endedAt || !outcome) return [];
     const next = calls[i + 1];
     if (stored.putBack.some((at) => at >= endedAt && (!next || at <= next.placedAt))) return [];
     const detail = `The call ended with ${outcomeWord(outcome)}, and the campaign’s rule planned another one.`;
+    const of = call.attempt + callsThatMayFollow(facts, calls.slice(0, i + 1), endedAt);
     const data = { rule: outcome, attempt: call.attempt + 1, of };
     return [{ at: endedAt, what: 'retry_planned', code: call.code ?? outcome, detail, data }];
   });

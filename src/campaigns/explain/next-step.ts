@@ -58,13 +58,24 @@ async function waitsOf(
   told: ToldStories,
   now: number,
 ): Promise<Wait[]> {
-  const { view, run, stored } = facts;
-  if (view.state === 'sent') return [{ why: 'outcome' }];
-  if (SETTLED.includes(view.state) || !isLive(run.phase)) return [];
-  if (run.control === 'cancel' || run.control === 'fail') return [];
-  const isWithService = view.state === 'accepted' || (view.channel === 'voice' && stored.state === 'sending');
-  return isWithService ? serviceWaits(db, facts, told) : ledgerWaits(db, facts, told, now);
+  if (facts.view.state === 'sent') return [{ why: 'outcome' }];
+  if (!goesOn(facts)) return [];
+  return isWithService(facts) ? serviceWaits(db, facts, told) : ledgerWaits(db, facts, told, now);
 }
+
+/** Neither the recipient nor its run has ended, and no message of it is with a carrier. */
+const goesOn = ({ view, run }: RecipientFacts): boolean =>
+  view.state !== 'sent' &&
+  !SETTLED.includes(view.state) &&
+  isLive(run.phase) &&
+  run.control !== 'cancel' &&
+  run.control !== 'fail';
+
+const isWithService = ({ view, stored }: RecipientFacts): boolean =>
+  view.state === 'accepted' || (view.channel === 'voice' && stored.state === 'sending');
+
+/** What comes next is known to the ledger, before the service has a message. */
+export const goesOnByLedger = (facts: RecipientFacts): boolean => goesOn(facts) && !isWithService(facts);
 
 /** The service has the message. If it reports no more than that, this is the end. */
 async function serviceWaits(
@@ -94,6 +105,7 @@ async function ledgerWaits(
   now: number,
 ): Promise<Wait[]> {
   const held = await heldBack(db, facts);
+  if (told.held) held.push({ why: 'hold' });
   const waits: Wait[] = [];
   const { view, stored } = facts;
   if (view.state === 'waiting') {

@@ -150,17 +150,24 @@ export interface OutcomeNews {
 
 /** Stories of messages, from the service that sends a workspace's campaigns. */
 export interface MessageStories {
-  read(workspaceId: string, uids: readonly string[]): Promise<ToldStories>;
+  read(workspaceId: string, asked: AskedStories): Promise<ToldStories>;
+}
+
+export interface AskedStories {
+  uids: readonly string[];
+  /** Set when it must be known whether the service holds this campaign. */
+  heldCampaign?: string | undefined;
 }
 
 /**
- * `events` says whether the service reports what becomes of messages. `untold`: the service has no stories.
- * `away`: it did not answer in time, or this process has no credentials for the workspace.
+ * `events` says whether the service reports what becomes of messages, `held` whether it holds the campaign that was
+ * asked about. `untold`: the service has no stories. `away`: it did not answer in time, or this process has no
+ * credentials for the workspace.
  */
 export type ToldStories =
-  | { kind: 'told'; events: boolean; stories: readonly MessageStory[] }
-  | { kind: 'untold'; events: boolean; stories: readonly [] }
-  | { kind: 'away'; events: true; stories: readonly [] };
+  | { kind: 'told'; events: boolean; held: boolean; stories: readonly MessageStory[] }
+  | { kind: 'untold'; events: boolean; held: false; stories: readonly [] }
+  | { kind: 'away'; events: true; held: false; stories: readonly [] };
 
 /** Positions of the feeds in this database, so that a quiet feed need not be read. */
 export interface FeedHeads {

@@ -29,8 +29,8 @@ describeWithDatabase('explanations beside a million recipients', (database) => {
   let at: ExplainingDatabase;
   let run: Awaited<ReturnType<typeof plantRun>>;
   const stories: MessageStories = {
-    read: async (workspaceId, uids) => ({
-      ...({ kind: 'told', events: true } as const),
+    read: async (workspaceId, { uids }) => ({
+      ...({ kind: 'told', events: true, held: false } as const),
       stories: await messageStories(storage.tables<MessagingTables>(), workspaceId, uids, () => undefined),
     }),
   };

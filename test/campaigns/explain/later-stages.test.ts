@@ -27,7 +27,7 @@ describeWithDatabase('what is told of a recipient of a later stage', (database) 
     run: StagedRun,
     key: { channel: 'sms' | 'email'; seq: number },
   ): Promise<Explanation> {
-    const stories = { read: async () => ({ kind: 'told' as const, events: true, stories: [] }) };
+    const stories = { read: async () => ({ kind: 'told' as const, events: true, held: false, stories: [] }) };
     const { workspaceId, campaignId } = run.planted;
     const id = recipientId({ runId: run.runId, ...key });
     return createExplanations({ db, stories }).recipient(workspaceId, campaignId, id);

@@ -11,6 +11,8 @@ import type { MessagingTables } from '../../model/tables';
  */
 export interface Holds {
   isHeld(message: Holdable): boolean;
+  /** By the database, because the copy in memory may be behind another process. */
+  readHold(workspaceId: string, campaign: string): Promise<boolean>;
   hold(workspaceId: string, campaign: string): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
   /** A group met these holds, which another process wrote; without a campaign, a stop of the workspace. */
@@ -78,6 +80,15 @@ export function createHolds(deps: {
       if (held.size === 0) return false;
       if (!confirmsOptOut && held.has(keyOf(workspaceId, null))) return true;
       return campaign !== undefined && held.has(keyOf(workspaceId, campaign));
+    },
+    async readHold(workspaceId, campaign) {
+      const row = await db
+        .selectFrom('holds')
+        .select('campaign')
+        .where('workspace_id', '=', workspaceId)
+        .where('campaign', '=', campaign)
+        .executeTakeFirst();
+      return row !== undefined;
     },
     async hold(workspaceId, campaign) {
       await db

@@ -1,0 +1,47 @@
+import { FanfareError } from '../client/fanfare-error';
+import { createLog } from '../log';
+import { StartupError } from '../startup-error';
+
+/** Exit codes of api.md 13. */
+const FAILED = 1;
+export const USAGE_ERROR = 2;
+
+/** The command was called wrongly, in a way that its options alone do not say. */
+export class UsageError extends StartupError {}
+
+const WRONG_CREDENTIALS =
+  'Correct FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET (or FANFARE_SESSION_COOKIE), or let FANFARE_DATA_DIR name the directory of that instance.';
+
+/**
+ * An error that an operator can fix is two lines; any other is a bug and shows its stack. With `--json` a program finds
+ * the same on the standard output, where it reads the answer otherwise.
+ */
+export function reportFailure(error: unknown, { json }: { json: boolean }): number {
+  if (error instanceof StartupError) {
+    process.stderr.write(`fanfare: ${error.message}\n${error.wayOut}\n`);
+    const code = error instanceof UsageError ? 'usage' : 'failed';
+    if (json) printFailure({ code, message: error.message, wayOut: error.wayOut });
+  } else if (error instanceof FanfareError) {
+    const wayOut = error.status === 401 ? WRONG_CREDENTIALS : undefined;
+    process.stderr.write(`fanfare: ${error.message}\n${wayOut ? `${wayOut}\n` : ''}`);
+    const { code, status, message, errors } = error;
+    if (json) printFailure({ code, status, message, wayOut, errors });
+  } else {
+    createLog('error').fatal({ err: error }, 'unexpected failure');
+    if (json) printFailure({ code: 'unexpected', message: 'An unexpected failure; it is in the log' });
+  }
+  return error instanceof UsageError ? USAGE_ERROR : FAILED;
+}
+
+interface Failure {
+  /** `usage`, `failed`, `unexpected`, or the answer's own (docs/errors.md). */
+  code: string;
+  message: string;
+  wayOut?: string | undefined;
+  status?: number;
+  errors?: unknown[];
+}
+
+export function printFailure(failure: Failure): void {
+  process.stdout.write(`${JSON.stringify({ result: 'error', ...failure })}\n`);
+}
