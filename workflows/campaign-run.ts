@@ -68,7 +68,7 @@ class CampaignRun {
     });
   }
 
-  readonly follow = async (): Promise<void> => {
+  async follow(): Promise<void> {
     try {
       for (let shards = this.input.shards ?? (await this.plan()); shards; ) {
         const unfinished = await this.runShards(shards);
@@ -83,7 +83,7 @@ class CampaignRun {
       await CancellationScope.nonCancellable(() => this.fail(reason));
     }
     await condition(allHandlersFinished);
-  };
+  }
 
   private async goOn(shards: ShardRef[]): Promise<never> {
     await condition(allHandlersFinished);
@@ -111,10 +111,7 @@ class CampaignRun {
   /** The run is due by the clock of the process that launched it; the database's clock may be behind. */
   private async begin(): Promise<BegunRun | false> {
     for (;;) {
-      const begun = await quick.beginRun({
-        ...this.launched,
-        mayWait: true,
-      });
+      const begun = await quick.beginRun({ ...this.launched, mayWait: true });
       if (!begun || !('waitMs' in begun)) return begun;
       await sleep(Math.min(LONGEST_WAIT_MS, Math.ceil(begun.waitMs)));
     }
@@ -214,9 +211,7 @@ class CampaignRun {
       for (;;) {
         const sleeps = patched('sleeps-until-woken');
         const seen = this.wakes;
-        const found = await (sleeps ? long.lookWhileSending : long.watchRun)({
-          ...this.launched,
-        });
+        const found = await (sleeps ? long.lookWhileSending : long.watchRun)(this.launched);
         if (found.kind === 'failing') {
           await this.wakeShards(this.live.keys());
           return undefined;
@@ -283,7 +278,7 @@ class CampaignRun {
             ...this.launched,
             sinceMs: Date.now() - began,
           })
-        : await long.awaitSettled({ ...this.launched });
+        : await long.awaitSettled(this.launched);
       if (found.kind === 'again') continue;
       if (found.kind !== 'wait') return found;
       if (workflowInfo().historyLength > HISTORY_EVENTS) return { kind: 'due', shards: [] };

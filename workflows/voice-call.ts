@@ -52,7 +52,7 @@ class VoiceCall {
     this.calls = [...(input.goOn?.calls ?? [])];
   }
 
-  readonly follow = async (): Promise<void> => {
+  async follow(): Promise<void> {
     for (;;) {
       const attempt = this.input.from + this.calls.length;
       if (!this.isPlaced && !(await this.place(attempt))) return;
@@ -75,7 +75,7 @@ class VoiceCall {
       // A resumed run dials no sooner than the policy says; a canceled one has nothing to wait for.
       if (step.afterSeconds > 0) await condition(() => this.canceled, Math.ceil(step.afterSeconds * 1000));
     }
-  };
+  }
 
   /** Returns false when the recipient must not be called any more. */
   private async place(attempt: number): Promise<boolean> {
