@@ -19,7 +19,7 @@ export function adminRouteRoutes(routes: Routes): (app: App) => void {
       { config, attachValidation: true, schema: { operation: putRoutes, body: routesBody } },
       async (request) => {
         const found = problemsOf(request);
-        // Names that are not there are told with what is malformed.
+        // Unknown names are reported together with what is malformed, so that one answer has every finding.
         if (found.length > 0)
           throw invalidRequest(
             withoutRepeats([...found, ...(await routes.unknownNames(namesIn(request.body)))]),

@@ -13763,10 +13763,10 @@ export type CreateDurableSendErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). No carrier can send it so (`not_possible`).
      */
     422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused';
+        code?: 'invalid_request' | 'idempotency_key_reused' | 'not_possible';
     };
     /**
      * A dependency is not available (`dependency_down`).
