@@ -597,7 +597,12 @@ export const TEXTS = {
     lead: 'How this process is. It asks again every few seconds.',
     notReady: 'Not ready: {why}',
     checks: 'Depends on',
-    checkNames: { started: 'Start', database: 'Database', temporal: 'Temporal', migrations: 'Schema of the database' },
+    checkNames: {
+      started: 'Start',
+      database: 'Database',
+      temporal: 'Temporal',
+      migrations: 'Schema of the database',
+    },
     answers: 'Answers',
     accounts: 'Accounts at carriers',
     noAccounts: 'No account is in use',
