@@ -46,7 +46,7 @@ function passes(major) {
     const command = [join(ROOT, 'scripts', 'test.mjs'), ...given];
     return spawnSync(node, command, { cwd: ROOT, env, stdio: 'inherit' }).status;
   });
-  return asked.status === 0 && ended.every((status) => status === 0);
+  return asked.status === 0 && refused.length === 0 && ended.every((status) => status === 0);
 }
 
 /** Path of an executable of the major version; the package of each platform has nothing but that file. */

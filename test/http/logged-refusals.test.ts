@@ -2,7 +2,7 @@
 
 import { SCOPES } from '../../src/domain/access';
 import { LIMITS } from '../../src/domain/limits';
-import { logRefusals } from '../../src/http/request/logged-refusals';
+import { logRefusals } from '../../src/http/request/observer';
 import type { App } from '../../src/http/request/routing';
 import { createLog } from '../../src/log';
 import { until } from '../support/until';
