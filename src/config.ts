@@ -75,11 +75,11 @@ export interface Config {
   vendors: Partial<Record<VendorKind, VendorConfig>>;
   /** The operator's codes for opted-out subscribers, for `smpp` and `kannel`. */
   smsOptedOut: OptedOutCodes | undefined;
-  /** How long records of messages are kept; for ever without it. */
   /** The OpenID provider that users may log in at. */
   oidc: { issuer: string; clientId: string; clientSecret: string; acrValues: readonly string[] } | undefined;
   /** Of which users one-time codes are demanded; `admin` includes owners. */
   requireTotp: Variables['FANFARE_REQUIRE_TOTP'];
+  /** How long records of messages are kept; for ever without it. */
   retentionDays: number | undefined;
   /** The same for the audit log, which no other retention touches. */
   auditRetentionDays: number | undefined;

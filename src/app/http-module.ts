@@ -129,7 +129,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   };
 }
 
-/** Where carriers report to. */
+/** Where carriers report to. One object that parts share, because a free port is known only when the server listens. */
 interface Place {
   inboundSecret: string;
   /** Known when the server listens, at the latest. */
@@ -280,7 +280,7 @@ function readinessOf({ storage, temporal }: HttpModuleOptions, state: { started:
   });
 }
 
-/** What deletes from time to time what is no longer wanted. */
+/** Periodic cleanups, because rows that are no longer wanted would otherwise stay for ever. */
 function keepTidy({ config, storage, log }: HttpModuleOptions, secrets: Secrets, shutdown: Shutdown): void {
   const messagingDb = storage.tables<MessagingTables>();
   const expiry = keepExpiring({ db: messagingDb, log });

@@ -26,7 +26,7 @@ export interface Call {
   base?: 'app' | 'send';
   /** Sent as JSON. */
   json?: unknown;
-  /** Made anew for every try. One that cannot be is for one try. */
+  /** Opened again for every attempt. With `once` there is one attempt, because it cannot be opened again. */
   text?: { type: string; open: () => string | AsyncIterable<string | Uint8Array>; once: boolean };
   headers?: Record<string, string>;
   timeoutMs?: number;

@@ -1,3 +1,4 @@
+// Long because every part of the messaging service is put together here, and its whole interface stands beside it.
 import type { Kysely } from 'kysely';
 import type { MessageList } from '../contracts/messages';
 import type { Message } from '../contracts/send';

@@ -46,7 +46,7 @@ export interface DevServerOptions {
   log: Log;
   /** Used if they are free; otherwise any free ones. 0 asks for any. */
   preferredPorts?: Ports;
-  /** How to find a server that runs and no longer works; by default server-health.ts. */
+  /** How to find a server that runs and no longer works. Tests give their own. */
   health?: HealthCheck;
   /** Called when a server that died by itself runs again on the same ports, or is given up. */
   onCrash?: (outcome: CrashOutcome) => void;

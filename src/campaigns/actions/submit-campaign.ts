@@ -28,7 +28,7 @@ import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
 interface Deps extends Pick<ReturnType<typeof createDryRuns>, 'dryRun' | 'limited'> {
   db: Kysely<CampaignTables>;
   templates: TemplateLookup;
-  /** No sender belongs to any workspace without it. */
+  /** Without it, no sender belongs to any workspace. */
   senderRule: SenderRule | undefined;
   /** Why marketing mail may not start, if it may not. */
   insecureLinks: string | undefined;

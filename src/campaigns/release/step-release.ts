@@ -36,7 +36,7 @@ export interface ReleaseStep {
 
 export interface StepContext {
   launch?: number | undefined;
-  /** Whether the service tells more than that it took a message. */
+  /** Whether the service reports events after it has accepted a message. */
   tellsMore: boolean;
   /** Channels that are closed at this hour for all recipients. */
   closed: readonly Channel[];

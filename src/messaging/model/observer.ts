@@ -13,7 +13,10 @@ export interface DeliveryObserver {
     tookMs: number,
     account?: string | undefined,
   ): void;
-  /** What those messages were answered with, by kind. By account, because a channel may have several; what had not left is not among them. */
+  /**
+   * How many results of each kind the provider gave for these messages; those that did not leave are not counted.
+   * By account, because a channel may have several.
+   */
   answered?(channel: Channel, account: string, answers: ReadonlyMap<string, number>): void;
   /** A carrier began to refuse our account, or accepts messages again. */
   accountRefused(channel: Channel, provider: string, refused: boolean): void;

@@ -1,6 +1,6 @@
 /**
  * Derives plain text from an email's HTML in one quick pass, in time limited by the length. It is used for a
- * body that comes with a message, and for markup that is too much for the library behind template-text.ts.
+ * body that comes with a message, and for markup that is too much for the library behind template-parts.ts.
  * Placeholders stay, because they are filled afterwards; a value is therefore never read as markup.
  */
 export function plainTextOf(html: string): string {

@@ -80,7 +80,7 @@ export class SimulatedCallee implements CallControl {
         return { atMs: this.nowMs };
       case 'pause':
         return this.sound(command.maxMs, command.bargeIn);
-      // Who may go on elsewhere is followed there (simulator-documents.ts).
+      // Documents that a call continues with are fetched before, where they may be (simulator-calls.ts).
       case 'fetch_document':
         return { ...this.pass(0), problem: 'document_unreachable' };
       default:

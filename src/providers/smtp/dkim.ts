@@ -6,7 +6,7 @@ import { LIMITS } from '../../domain/limits';
 /**
  * Signs mail (RFC 6376, and RFC 8463 for Ed25519), relaxed for headers and body, since relays fold lines and
  * trim spaces. The signature itself is made in the runtime's thread pool: with RSA it takes longer than all
- * else that is done to a message, and the event loop has others waiting.
+ * other work on a message, and would block the event loop.
  */
 export interface DkimSigner {
   /** The value of DKIM-Signature. */

@@ -49,7 +49,7 @@ export interface CallFacts {
 }
 
 export interface CallEnding extends Pick<Receipt, 'type' | 'code' | 'at' | 'data'> {
-  /** The carrier says the same of a call that was never answered. */
+  /** Counts only for an answered call, because the carrier reports the same end for one that was never answered. */
   onlyIfAnswered?: boolean | undefined;
 }
 

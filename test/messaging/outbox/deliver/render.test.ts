@@ -1,6 +1,6 @@
-import { LIMITS } from '../../../src/domain/limits';
-import type { OutgoingMessage } from '../../../src/messaging/model/outgoing';
-import { render } from '../../../src/messaging/outbox/deliver/render';
+import { LIMITS } from '../../../../src/domain/limits';
+import type { OutgoingMessage } from '../../../../src/messaging/model/outgoing';
+import { render } from '../../../../src/messaging/outbox/deliver/render';
 
 describe('an email with a body of its own', () => {
   const email = (body: string, params = {}): OutgoingMessage =>

@@ -1,4 +1,4 @@
-import { Pace } from '../../../src/messaging/outbox/deliver/pace';
+import { Pace } from '../../../../src/messaging/outbox/deliver/pace';
 
 /** Takes whatever may leave, every 10 ms for so long. */
 function sentIn(pace: Pace, seconds: number): number {

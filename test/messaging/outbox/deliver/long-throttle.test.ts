@@ -1,5 +1,5 @@
-import { LongThrottle } from '../../../src/messaging/outbox/deliver/provider-limiter';
-import type { HandOverResult } from '../../../src/providers/provider';
+import { LongThrottle } from '../../../../src/messaging/outbox/deliver/provider-limiter';
+import type { HandOverResult } from '../../../../src/providers/provider';
 
 const throttled = (retryAfterMs: number, scope?: 'message' | 'sender'): HandOverResult => ({
   ...{ kind: 'throttled', retryAfterMs, scope },

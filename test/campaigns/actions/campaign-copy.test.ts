@@ -1,6 +1,6 @@
 /** Proves how the name of a copied campaign is made. */
 
-import { copyName } from '../../src/campaigns/actions/campaign-copy';
+import { copyName } from '../../../src/campaigns/actions/campaign-copy';
 
 describe('the name of a copy', () => {
   test('says that it is one, and which', () => {

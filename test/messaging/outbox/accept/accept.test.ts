@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
-import { isDomainError } from '../../../src/domain/errors';
-import { LIMITS } from '../../../src/domain/limits';
-import { createOutboxCount, recountRestMs } from '../../../src/messaging/outbox/queue/outbox-count';
-import type { Storage } from '../../../src/storage/storage';
-import { describeWithDatabase } from '../../support/storage';
-import { until } from '../../support/until';
-import { addTemplate, allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
+import { isDomainError } from '../../../../src/domain/errors';
+import { LIMITS } from '../../../../src/domain/limits';
+import { createOutboxCount, recountRestMs } from '../../../../src/messaging/outbox/queue/outbox-count';
+import type { Storage } from '../../../../src/storage/storage';
+import { describeWithDatabase } from '../../../support/storage';
+import { until } from '../../../support/until';
+import { addTemplate, allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../../outbox-rig';
 
 describeWithDatabase('accepting messages', (database) => {
   let storage: Storage;

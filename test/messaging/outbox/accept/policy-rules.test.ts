@@ -1,9 +1,9 @@
-import type { WorkspacePolicy } from '../../../src/domain/policy';
-import { NO_POLICY } from '../../../src/domain/policy';
-import type { Storage } from '../../../src/storage/storage';
-import { describeWithDatabase } from '../../support/storage';
-import { until } from '../../support/until';
-import { createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
+import type { WorkspacePolicy } from '../../../../src/domain/policy';
+import { NO_POLICY } from '../../../../src/domain/policy';
+import type { Storage } from '../../../../src/storage/storage';
+import { describeWithDatabase } from '../../../support/storage';
+import { until } from '../../../support/until';
+import { createOutboxRig, type OutboxRig, type TestProcess } from '../../outbox-rig';
 
 const TEXT = 'Reply STOP to opt out';
 

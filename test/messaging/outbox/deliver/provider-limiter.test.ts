@@ -1,10 +1,10 @@
-import { createLog } from '../../../src/log';
+import { createLog } from '../../../../src/log';
 import {
   createProviderLimiter,
   throttledSenders,
-} from '../../../src/messaging/outbox/deliver/provider-limiter';
-import type { HandOver, HandOverResult } from '../../../src/providers/provider';
-import { ScriptedProvider } from '../scripted-provider';
+} from '../../../../src/messaging/outbox/deliver/provider-limiter';
+import type { HandOver, HandOverResult } from '../../../../src/providers/provider';
+import { ScriptedProvider } from '../../scripted-provider';
 
 const from = (sender: string): HandOver => ({
   id: 'msg_1',

@@ -1,9 +1,9 @@
-import { createListUnsubscribe } from '../../../src/messaging/outbox/deliver/list-unsubscribe';
-import { createUnsubscribeTokens } from '../../../src/messaging/suppression/unsubscribe-tokens';
-import type { Storage } from '../../../src/storage/storage';
-import { describeWithDatabase } from '../../support/storage';
-import { until } from '../../support/until';
-import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
+import { createListUnsubscribe } from '../../../../src/messaging/outbox/deliver/list-unsubscribe';
+import { createUnsubscribeTokens } from '../../../../src/messaging/suppression/unsubscribe-tokens';
+import type { Storage } from '../../../../src/storage/storage';
+import { describeWithDatabase } from '../../../support/storage';
+import { until } from '../../../support/until';
+import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../../outbox-rig';
 
 const TOKENS = createUnsubscribeTokens('a secret');
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import type { CampaignTables } from '../../src/campaigns/model/tables';
-import { createContactRoom, requireRoom } from '../../src/campaigns/model/workspace-room';
-import { LIMITS } from '../../src/domain/limits';
-import { describeWithDatabase } from '../support/storage';
-import { until } from '../support/until';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
+import { createContactRoom, requireRoom } from '../../../src/campaigns/model/workspace-room';
+import { LIMITS } from '../../../src/domain/limits';
+import { describeWithDatabase } from '../../support/storage';
+import { until } from '../../support/until';
 
 describeWithDatabase('the room of a workspace', (database) => {
   test('a workspace with as many lists as it may have gets no more, and others do', async () => {

@@ -1,14 +1,14 @@
 /** Proves that every phase change of a campaign is recorded once, and reported with final counts. */
 
 import { type Kysely, sql } from 'kysely';
-import type { CampaignTables } from '../../src/campaigns/model/tables';
-import { createPhaseChanges } from '../../src/campaigns/reports/phase-changes';
-import { closeRun } from '../../src/campaigns/runs/run-end';
-import { insertRun } from '../../src/campaigns/runs/run-rows';
-import { moveRun } from '../../src/campaigns/runs/runs';
-import { type Control, phaseOf, type RunPhase, type Stage } from '../../src/domain/campaign';
-import { newId } from '../../src/storage/new-id';
-import { describeWithDatabase } from '../support/storage';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
+import { createPhaseChanges } from '../../../src/campaigns/reports/phase-changes';
+import { closeRun } from '../../../src/campaigns/runs/run-end';
+import { insertRun } from '../../../src/campaigns/runs/run-rows';
+import { moveRun } from '../../../src/campaigns/runs/runs';
+import { type Control, phaseOf, type RunPhase, type Stage } from '../../../src/domain/campaign';
+import { newId } from '../../../src/storage/new-id';
+import { describeWithDatabase } from '../../support/storage';
 
 const STAGES: Stage[] = ['draft', 'scheduled', 'held', 'started', 'canceled'];
 const RUN_PHASES: RunPhase[] = ['planning', 'running', 'finishing', 'completed', 'canceled', 'failed'];
