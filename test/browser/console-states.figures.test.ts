@@ -1,4 +1,7 @@
-/** Proves that every page says when it loads, when something went wrong and when the server is away, for everyone. */
+/**
+ * Proves that every page says when it loads, when something went wrong and when the server is away, for everyone. Some 400
+ * pages are looked at with axe, which takes minutes; therefore `npm run test:figures` runs it and not every run of all tests.
+ */
 
 import type { Browser, BrowserContextOptions, Route } from 'playwright-core';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
