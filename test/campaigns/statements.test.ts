@@ -28,6 +28,8 @@ const OF_ONE_RUN: Record<string, string> = {
   'runs/own-pause.ts': "the run's workflow, or a campaign's run that was locked with its workspace",
   'reports/recipient-outcomes.ts': 'findRun, by the workspace and the campaign',
   'reports/run-timeline.ts': 'findRun, by the workspace and the campaign',
+  'reports/rare-recipients.ts': 'findRun, by the workspace and the campaign, or the run’s workflow',
+  'reports/recipient-spans.ts': 'findRun, by the workspace and the campaign, or the run’s workflow',
   'reports/recipients.ts': 'findRun, by the workspace and the campaign, or the run’s workflow',
   'actions/let-go.ts': "a campaign's run that was locked with its workspace",
   'actions/retry-failed.ts': "a campaign's run that was locked with its workspace",
