@@ -76,7 +76,7 @@ const FOLDERS = [
   {
     name: 'audit',
     at: '^src/audit/',
-    values: ['^src/domain/', '^src/storage/new-id', '^src/storage/with-first-change'],
+    values: ['^src/domain/', '^src/storage/(new-id|periodic-cleanup|with-first-change)'],
     types: ['^src/log'],
     why: 'both halves are audited by it, and it knows neither',
   },

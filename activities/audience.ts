@@ -2,7 +2,7 @@ import { type FreezeStep, freezeNextShard } from '../src/campaigns/audience/free
 import { dueShards, frozenShards, type ShardRef } from '../src/campaigns/runs/run-end';
 import { beginRun, hasPredecessor, loadRun } from '../src/campaigns/runs/runs';
 import type { Channel } from '../src/domain/channel';
-import { createTurns } from '../src/domain/concurrency-limit';
+import { createTurns } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';

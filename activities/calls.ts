@@ -19,7 +19,7 @@ import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger'
 import { readCounts } from '../src/campaigns/runs/ledger-counts';
 import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/rate-limit';
 import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
-import { FeedAsks } from '../src/campaigns/watch/feed-asks';
+import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import { callOptions } from '../src/domain/call-options';
 import type { CallEnding, CallOutcome, CallStep } from '../src/domain/call-policy';
 import { type CallTimes, silenceOf } from '../src/domain/call-silence';
@@ -31,11 +31,11 @@ import { inParallel } from '../src/domain/in-parallel';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { Capability, SendAnswer } from '../src/gateway/gateway';
-import { awaitRateLimit } from './await-rate-limit';
-import { capCall, releaseCall } from './call-caps';
+import { capCall, releaseCall } from './caps';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
+import { awaitRateLimit } from './send-permission';
 import { accountRefused, stoppingRun } from './stop-run';
 
 export interface StartCallsInput {

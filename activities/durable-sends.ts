@@ -6,7 +6,7 @@ import {
   type SendResult,
   type SendState,
 } from '../src/campaigns/sends/claim-sends';
-import { FeedAsks } from '../src/campaigns/watch/feed-asks';
+import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import { callOptions } from '../src/domain/call-options';
 import { ERRORS, type ErrorCode, isDomainError } from '../src/domain/errors';
 import { sendMessageUid } from '../src/domain/ids';

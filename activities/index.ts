@@ -6,13 +6,11 @@ import { audienceActivities } from './audience';
 import { callActivities } from './calls';
 import type { ActivityDeps } from './deps';
 import { durableSendActivities } from './durable-sends';
-import { eventActivities } from './events';
 import { withHeartbeat } from './heartbeat';
-import { occurrenceActivities } from './occurrences';
 import { lookActivities } from './run-checks';
-import { runLifecycleActivities } from './run-lifecycle';
+import { occurrenceActivities, runLifecycleActivities } from './run-lifecycle';
 import { sendActivities } from './send';
-import { serviceActivities } from './service';
+import { eventActivities, serviceActivities } from './service';
 
 /** Activities by the kind of worker that runs them (src/domain/task-queues.ts). */
 export function createActivities(deps: ActivityDeps) {

@@ -1,7 +1,10 @@
 import { cancelAbsent, cancelableRecipients, cancelUnsent } from '../src/campaigns/actions/cancel-run';
+import { databaseNow } from '../src/campaigns/model/database-now';
 import { failRun } from '../src/campaigns/runs/fail-run';
 import { closeRun } from '../src/campaigns/runs/run-end';
 import { loadRun } from '../src/campaigns/runs/runs';
+import { takeOccurrence } from '../src/campaigns/schedules/recurring';
+import { isScheduled } from '../src/campaigns/schedules/schedule-reconciler';
 import type { Control } from '../src/domain/campaign';
 import { parseMessageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
@@ -62,6 +65,30 @@ export function runLifecycleActivities(deps: ActivityDeps) {
       if (phase !== 'failed') return false;
       await cancelUnsent(db, runId);
       return closeRun(db, runId, 'canceled', reason, launch);
+    },
+  };
+}
+
+export function occurrenceActivities({ db, signals }: ActivityDeps) {
+  return {
+    /**
+     * Creates and launches the run of a schedule's due occurrence. Repeated, it launches the same run. If a
+     * schedule fires for a campaign without one, a stalled process recreated it; delete it.
+     */
+    async takeOccurrence(input: {
+      campaignId: string;
+      workspaceId: string;
+      scheduledFor: number | null;
+    }): Promise<{ runId: string | null }> {
+      const { campaignId, workspaceId, scheduledFor } = input;
+      const run = await takeOccurrence(
+        db,
+        { campaignId, workspaceId },
+        Math.max(await databaseNow(db), scheduledFor ?? 0),
+      );
+      if (run) await signals.launchRun({ campaignId, workspaceId, ...run });
+      else if (!(await isScheduled(db, campaignId))) await signals.removeSchedule(campaignId);
+      return { runId: run?.runId ?? null };
     },
   };
 }

@@ -12,8 +12,8 @@ import {
 } from '../src/campaigns/runs/ledger';
 import { pageAtPace } from '../src/campaigns/runs/rate-limit';
 import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
-import { StopWatch } from '../src/campaigns/stops/stop-watch';
-import { FeedAsks } from '../src/campaigns/watch/feed-asks';
+import { StopWatch } from '../src/campaigns/stops/stops';
+import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
 import { type DeliveryRule, deliveryRule, expiryOf } from '../src/domain/delivery-rule';
@@ -23,7 +23,6 @@ import { LIMITS } from '../src/domain/limits';
 import { nextPageSize } from '../src/domain/page-size';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { Capability, Gateway, OutgoingMessage } from '../src/gateway/gateway';
-import { awaitRateLimit } from './await-rate-limit';
 import { pageCaps } from './caps';
 import {
   inDoubt,
@@ -37,7 +36,7 @@ import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
 import { PageWorkers } from './page-workers';
-import { awaitRoom, type CurrentLot, currentLot } from './room';
+import { awaitRateLimit, awaitRoom, type CurrentLot, currentLot } from './send-permission';
 import { accountRefused, stoppingRun } from './stop-run';
 
 export interface SendPageInput {

@@ -1,4 +1,5 @@
 import { loadRun } from '../src/campaigns/runs/runs';
+import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import type { Channel } from '../src/domain/channel';
 import { DomainError } from '../src/domain/errors';
 import type { Capability } from '../src/gateway/gateway';
@@ -47,6 +48,25 @@ export function serviceActivities({ db, gatewayFor }: ActivityDeps) {
       }
       if (impossible.length > 0) throw new DomainError('not_possible', impossible.join('; '));
       return placeholders;
+    },
+  };
+}
+
+/**
+ * Marks that a run will need its workspace's event feed. The watcher process follows the feeds
+ * (src/campaigns/watch/feeds.ts).
+ */
+export function eventActivities({ db }: ActivityDeps) {
+  const asks = new FeedAsks(db);
+
+  return {
+    async ensureOutcomeFeed({ workspaceId }: { workspaceId: string }): Promise<void> {
+      await asks.ask(workspaceId);
+    },
+
+    /** For workflows of an earlier release, one a workspace. They have nothing left to do, so they end. */
+    async followEvents(_input: { workspaceId: string }): Promise<'again' | 'quiet'> {
+      return 'quiet';
     },
   };
 }

@@ -88,11 +88,8 @@ import type { Metrics } from '../metrics/metrics';
 import { getFromSns } from '../providers/mail-events/sns';
 import { VENDORS } from '../providers/vendor/vendors';
 import type { Tables } from '../storage/storage';
-import { contactActivity } from './contact-activity';
+import { contactActivity, createOverview, isToldHowToOptOut, suppression } from './between-halves';
 import { suppressErased } from './erasures';
-import { isToldHowToOptOut } from './notice-rule';
-import { createOverview } from './overview';
-import { suppression } from './suppression-rule';
 
 /** Dependencies of the routes of the whole API. */
 export interface ApiParts {

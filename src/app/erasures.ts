@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Erasure, SuppressErased } from '../campaigns/contacts/erase-contact';
-import { eraseTraces, markErased, openErasures } from '../campaigns/contacts/erase-traces';
+import { eraseTraces, markErased, openErasures } from '../campaigns/contacts/erase-contact';
 import type { CampaignTables } from '../campaigns/model/tables';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { MessagingTables } from '../messaging/model/tables';
 import { cancelWaiting, countWaiting, eraseMessages } from '../messaging/outbox/erase-messages';
-import { eraseAddresses } from '../messaging/suppression/erase-addresses';
-import { suppressErased as suppress } from '../messaging/suppression/erased-address';
+import { eraseAddresses, suppressErased as suppress } from '../messaging/suppression/erased-address';
 import type { Tables } from '../storage/storage';
 
 /** The messaging half's list, in the transaction of the campaigns' half: both are tables of one database. */

@@ -18,7 +18,7 @@ import { LIMITS } from '../domain/limits';
 import type { Gateway } from '../gateway/gateway';
 import { type GatewayOptions, openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
-import { admitCampaigns, campaignAccess } from '../messaging/access/campaign-access';
+import { admitCampaigns, campaignAccess } from '../messaging/access/installation-secret';
 import type { MessagingTables } from '../messaging/model/tables';
 import type { Shutdown } from './shutdown';
 

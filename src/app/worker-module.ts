@@ -12,9 +12,9 @@ import type { Temporal } from '../temporal/connection';
 import { createLauncher, createSignals } from '../temporal/launcher';
 import type { Tracing } from '../tracing/tracing';
 import type { AppOptions } from './app';
+import { suppression, suppressionEntry } from './between-halves';
 import { outcomeNews, type ServiceGateways } from './service-gateway';
 import type { Shutdown } from './shutdown';
-import { suppression, suppressionEntry } from './suppression-rule';
 
 export interface WorkerModuleOptions extends AppOptions {
   roles: readonly Role[];

@@ -21,8 +21,7 @@ import { type RetriedWhich, retryFailed } from './actions/retry-failed';
 import { createSubmissions } from './actions/submit-campaign';
 import { createDryRuns } from './audience/dry-run';
 import type { ImportRow } from './contacts/contact-import';
-import { readCsvRows } from './contacts/csv-rows';
-import { readNdjsonRows } from './contacts/ndjson-rows';
+import { readCsvRows, readNdjsonRows } from './contacts/uploaded-rows';
 import { listSkipped, type SkippedContact, skippedPages } from './explain/skipped';
 import { findRun, readCampaign, summaryOf } from './model/campaign-record';
 import type {

@@ -2,12 +2,17 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CHANNELS } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, RETRIABLE } from '../domain/recipient';
-import { approveCampaign, showDigest } from './campaign-approval';
 import { createCampaign, dryRunCampaign } from './campaign-from-file';
-import { actOnCampaign, listCampaigns, reportCampaign, showCampaign } from './campaign-reading';
-import { listRuns } from './campaign-runs';
+import { actOnCampaign, listCampaigns, listRuns, reportCampaign, showCampaign } from './campaign-reading';
 import { sendCampaign } from './campaign-send';
-import { changePace, releaseCampaign, retryFailed, watchCampaign } from './campaign-steering';
+import {
+  approveCampaign,
+  changePace,
+  releaseCampaign,
+  retryFailed,
+  showDigest,
+  watchCampaign,
+} from './campaign-steering';
 import { withApi } from './command';
 import { openBackend, openInstance } from './instance';
 import { listenForStop } from './stop-signals';

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { CHANNELS } from '../domain/channel';
 import type { ApiClient } from './api-client';
-import { reasonText } from './campaign-reason';
+import { reason, reasonText } from './campaign-reason';
 import {
   type CampaignProgress,
   callSummary,
@@ -112,3 +112,39 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 const lineOf = ({ id, phase, createdAt, channel, name }: Listed): string =>
   [id, phase.padEnd(9), createdAt.slice(0, 16), channel.join(',').padEnd(15), printable(name)].join('  ');
+
+const runs = z.object({
+  data: z.array(
+    z.looseObject({
+      id: z.string(),
+      number: z.number(),
+      phase: z.string(),
+      scheduledFor: z.string().nullable(),
+      localTime: z.string().nullish(),
+      startedAt: z.string().nullable(),
+      reason: reason.nullable(),
+      counts: z.record(z.string(), z.record(z.string(), z.number())),
+    }),
+  ),
+});
+type Run = z.infer<typeof runs>['data'][number];
+
+/** The newest runs of a campaign; for a recurring one, its occurrences. */
+export async function listRuns(
+  api: ApiClient,
+  id: string,
+  { limit, json }: { limit: number; json?: boolean },
+): Promise<void> {
+  const { data } = await api.get(`/api/campaign/${encodeURIComponent(id)}/runs?limit=${limit}`, runs);
+  print(json, data, data.length > 0 ? data.map(runLine) : ['There are no runs yet.']);
+}
+
+const minute = (at: string | null) => (at ?? '').slice(0, 16).padEnd(16);
+
+function runLine({ number, id, phase, scheduledFor, localTime, startedAt, counts, reason }: Run): string {
+  const sizes = Object.entries(counts).map(([channel, { total = 0 }]) => `${channel} ${total}`);
+  const when = minute(scheduledFor ?? startedAt);
+  const local = localTime && `${localTime} in recipients’ local time`;
+  const what = [sizes.join(', '), local, reason && reasonText(reason)].filter(Boolean).join('; ');
+  return [String(number).padStart(4), id, phase.padEnd(9), when, what].join('  ').trimEnd();
+}

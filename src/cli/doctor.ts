@@ -5,11 +5,10 @@ import { StartupError } from '../startup-error';
 import { installTemporalRuntime } from '../temporal/runtime';
 import { print, printable } from './command';
 import { lookAtAccounts } from './doctor-accounts';
-import { lookAtHttpsCertificate, lookAtMailCertificate } from './doctor-certificate';
+import { lookAtHttpsCertificate, lookAtMailCertificate, lookAtTemporal } from './doctor-connections';
 import { lookAtInstance, lookAtService } from './doctor-instance';
 import { lookAtDatabase, lookAtDirectory, lookAtNode, lookAtSpeech } from './doctor-machine';
 import { lookAtProviders } from './doctor-providers';
-import { lookAtTemporal } from './doctor-temporal';
 
 /**
  * `fanfare doctor` (api.md 13): checks everything that this installation depends on, as this shell's variables

@@ -1,20 +1,16 @@
 import { Command, CommanderError, Option } from 'commander';
 import { ROLES, type Role } from '../domain/task-queues';
-import { addAccessCommands } from './access-commands';
-import { addAdminCommands } from './admin-commands';
+import { addAccessCommands, addAdminCommands } from './access-commands';
 import { addAuditCommands } from './audit-commands';
 import { addCampaignCommands } from './campaign-commands';
 import { addCheckoutCommands } from './checkout-commands';
 import { addCompletionCommand } from './completion';
-import { addContactCommands } from './contact-commands';
+import { addContactCommands, addExplainCommand } from './contact-commands';
 import { addExamples } from './examples';
-import { addExplainCommand } from './explain-command';
 import { printFailure, reportFailure, USAGE_ERROR } from './failure';
 import { repeatDemo } from './first-demo';
 import { migrateDatabase, runDoctor, runParts } from './loaded-when-run';
-import { addMessageCommands } from './message-commands';
-import { addStopCommand } from './stop-commands';
-import { addSuppressionCommands } from './suppression-commands';
+import { addMessageCommands, addStopCommand, addSuppressionCommands } from './message-commands';
 import { addTemplateCommands } from './template-commands';
 import { addWebhookCommands } from './webhook-commands';
 

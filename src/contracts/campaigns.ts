@@ -7,10 +7,9 @@ import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, SKIP_REASONS } from '../domain/recipient';
 import { senderOf } from './addresses';
 import { additions, checkStrategy, deliveryChange } from './campaign-additions';
-import { checkHours } from './campaign-hours';
 import { releaseView } from './campaign-release';
 import { localTime, reason } from './campaign-runs';
-import { checkSchedule } from './campaign-schedule';
+import { checkHours, checkSchedule } from './campaign-schedule';
 import {
   displayName,
   emptyAsAbsent,

@@ -1,5 +1,5 @@
 import { afterDoubt, afterFailure, type DeliveryRule, failedForTheMoment } from './delivery-rule';
-import { RECIPIENT_RANK, type RecipientState } from './recipient';
+import { RECIPIENT_RANK, RECIPIENT_STATES, RETRIABLE, type RecipientState } from './recipient';
 
 /** A recipient as the ledger stores them. */
 export interface RecipientRow {
@@ -70,4 +70,69 @@ function follow(standing: RecipientRow, next: ReturnType<typeof afterFailure>): 
   if (next.state !== 'waiting') return { ...standing, state: next.state, code: next.code, retryAt: null };
   const { retryAt, code } = next;
   return { ...standing, state: 'waiting', attempt: standing.attempt + 1, retryAt, code: code ?? null };
+}
+
+/** An allowed change of a recipient's state: from one of these states to one of those. */
+export interface MoveRule {
+  from: readonly RecipientState[];
+  to: readonly RecipientState[];
+  /**
+   * How the new state's rank must compare with the old one's. `above` and `notBelow` are as named.
+   * `aboveUnlessAnew` allows any rank if the recipient gets another attempt with the change. `any` is for rules
+   * that may lower the rank by intention.
+   */
+  rank: 'above' | 'notBelow' | 'aboveUnlessAnew' | 'any';
+}
+
+const OPEN = ['pending', 'waiting', 'sending'] as const;
+/**
+ * A recipient is pending from the freeze until the first write, and never again; pending recipients are not
+ * counted.
+ */
+const WRITTEN = RECIPIENT_STATES.filter((state) => state !== 'pending');
+
+/**
+ * How recipients may move. States move up, except where a recipient gets another attempt or call, or another
+ * place in the order of channels. Each of these has its own rule. The ledger writes states in no other way
+ * (campaigns/ledger/move-recipients.ts).
+ */
+export const MOVES = {
+  /** An event about the present message, or about an earlier one that was delivered. */
+  event: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'above' },
+  /** A decision of recipient-transitions.ts, which may give the recipient another attempt, so that they wait. */
+  followed: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'aboveUnlessAnew' },
+  /** A hard bounce of an email that its host had taken: the service says so, because there is no such mailbox. */
+  bounced: { from: ['delivered'], to: ['undelivered'], rank: 'any' },
+  /** A result of a page. A postponed retry stays waiting. */
+  result: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'notBelow' },
+  /**
+   * The run is canceled before the recipient was sent to. A message that was offered is `accepted` until the
+   * service says more.
+   */
+  cancel: { from: ['pending', 'waiting'], to: ['canceled', 'accepted'], rank: 'above' },
+  /** The run is canceled, and the service never had the message. */
+  absent: { from: ['pending', 'accepted'], to: ['canceled'], rank: 'above' },
+  /** The recipient's time ended while the workspace was stopped, and the message was not offered. */
+  overdue: { from: ['pending', 'waiting'], to: ['expired'], rank: 'above' },
+  /** The operator asks for another attempt. */
+  retry: { from: RETRIABLE, to: ['waiting'], rank: 'any' },
+  /** In a fallback campaign: the recipient's channel begins, or is no longer needed. */
+  turn: { from: ['waiting'], to: ['waiting', 'canceled'], rank: 'notBelow' },
+  /** A workflow records how its call continues: it rings, waits for a redial, or is over. */
+  call: { from: OPEN, to: WRITTEN, rank: 'any' },
+  /** A recipient who waited for a call workflow now has one. */
+  dial: { from: ['waiting'], to: ['sending'], rank: 'above' },
+  /** The certain end of a call that was in doubt. */
+  learned: { from: ['unknown'], to: WRITTEN, rank: 'above' },
+} as const satisfies Record<string, MoveRule>;
+
+export type MoveName = keyof typeof MOVES;
+
+/** Whether the recipient may come from one state to the other without another attempt. */
+export function mayMove(name: MoveName, from: RecipientState, to: RecipientState): boolean {
+  const rule: MoveRule = MOVES[name];
+  if (!rule.from.includes(from) || !rule.to.includes(to)) return false;
+  const rise = RECIPIENT_RANK[to] - RECIPIENT_RANK[from];
+  if (rule.rank === 'any') return true;
+  return rule.rank === 'notBelow' ? rise >= 0 : rise > 0;
 }

@@ -10,8 +10,15 @@ import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } f
 import { campaignRoom, OutboxRoom } from './outbox-room';
 import { bulkAnswers, messageAnswer, strangeAnswer } from './send-answer';
 import { parseToken, type Token, TokenSource } from './token-source';
-import { type HttpAnswer, NoAnswer, openTransport, refusal, type Transport } from './transport';
-import { isUnexpected, UnexpectedResponses } from './unexpected-responses';
+import {
+  type HttpAnswer,
+  isUnexpected,
+  NoAnswer,
+  openTransport,
+  refusal,
+  type Transport,
+  UnexpectedResponses,
+} from './transport';
 
 export interface GatewayOptions {
   authUrl: string;

@@ -2,17 +2,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { answer } from '../contracts/common';
 import { linkAnswer, unsubscribeBody } from '../contracts/unsubscribe';
+import { BoundedCache } from '../domain/bounded-cache';
 import { DomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { Unsubscribe } from '../messaging/suppression/unsubscribe';
 import type { Subscriber } from '../messaging/suppression/unsubscribe-tokens';
 import { answered, EXAMPLE } from './openapi/examples';
 import type { Operation } from './openapi/operation';
-import { UNSUBSCRIBE_POLICY, type UnsubscribePage, unsubscribePage } from './pages/unsubscribe-page';
-import { preferredLanguage } from './request/accept-language';
+import {
+  preferredLanguage,
+  UNSUBSCRIBE_POLICY,
+  type UnsubscribePage,
+  unsubscribePage,
+} from './pages/unsubscribe-page';
 import { OPEN } from './request/access';
 import { callerAddress } from './request/caller-address';
-import { createRateWindow } from './request/rate-window';
 import type { App } from './request/routing';
 
 declare module 'fastify' {
@@ -181,3 +185,31 @@ const unsubscribeByLink: Operation = {
   },
   errors: ['not_found', 'too_many_attempts', 'dependency_down'],
 };
+
+/**
+ * Counts events by key, in this process alone. It keeps one caller from taking up the others' time, and
+ * protects no secret. It never throws, and drops the oldest keys when there are too many.
+ */
+interface RateWindow {
+  /** Seconds to wait, or 0 when this call may proceed. */
+  take(key: string): number;
+}
+
+const WINDOW_MS = 60_000;
+
+function createRateWindow(perMinute: number): RateWindow {
+  const counts = new BoundedCache<{ sinceMs: number; count: number }>(LIMITS.rateWindowKeys);
+
+  return {
+    take(key) {
+      const nowMs = Date.now();
+      const known = counts.get(key);
+      if (!known || nowMs - known.sinceMs >= WINDOW_MS) {
+        counts.set(key, { sinceMs: nowMs, count: 1 });
+        return 0;
+      }
+      known.count += 1;
+      return known.count > perMinute ? Math.ceil((known.sinceMs + WINDOW_MS - nowMs) / 1_000) : 0;
+    },
+  };
+}

@@ -1,11 +1,10 @@
 import { DomainError } from '../domain/errors';
+import { createTurns } from '../domain/in-parallel';
 import { LIMITS } from '../domain/limits';
 import { runEngine } from './espeak-process';
-import { createResampler } from './resample';
 import { createSpeechCache } from './speech-cache';
 import { type EngineVoice, type Synthesizer, type SynthesizerFinding, TELEPHONE_HZ } from './synthesizer';
-import { readWav } from './wav';
-import { createWorkQueue } from './work-queue';
+import { createResampler, readWav } from './telephone-samples';
 
 /** Rates of espeak's voices and of those it takes from MBROLA. */
 const ENGINE_HZ = [8_000, 16_000, 22_050];
@@ -45,7 +44,13 @@ export function createEspeakSynthesizer(options: EspeakOptions): Synthesizer {
       directory: { path: options.cacheDirectory, bytesMax: limits.speechDirectoryBytes },
     }),
   });
-  const inTurn = createWorkQueue({ concurrency: limits.speechProcesses, waitingMax: limits.speechWaiting });
+  const inTurn = createTurns(limits.speechProcesses, {
+    waitingMax: limits.speechWaiting,
+    refusal: () =>
+      new DomainError('overloaded', `${limits.speechWaiting} texts are waiting to be spoken already`, {
+        retryAfterSeconds: 1,
+      }),
+  });
   const resamplers = new Map<number, (input: Int16Array) => Int16Array>();
 
   async function speak(text: string, voice: string): Promise<Int16Array> {

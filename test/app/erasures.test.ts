@@ -1,8 +1,8 @@
 /** Proves that an erased person is in no column of any table any more, wherever the product had written of them. */
 
 import { type Kysely, sql } from 'kysely';
+import { suppression } from '../../src/app/between-halves';
 import { keepErasing, suppressErased } from '../../src/app/erasures';
-import { suppression } from '../../src/app/suppression-rule';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { eraseContact } from '../../src/campaigns/contacts/erase-contact';
 import type { CampaignTables } from '../../src/campaigns/model/tables';

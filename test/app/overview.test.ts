@@ -1,7 +1,7 @@
 /** Proves that the overview tells what goes on in one workspace, and nothing of others. */
 
 import { type Kysely, sql } from 'kysely';
-import { createOverview } from '../../src/app/overview';
+import { createOverview } from '../../src/app/between-halves';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import type { Account } from '../../src/domain/account';
 import { LIMITS } from '../../src/domain/limits';

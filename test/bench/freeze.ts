@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { suppression, suppressionEntry } from '../../src/app/suppression-rule';
+import { suppression, suppressionEntry } from '../../src/app/between-halves';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { audienceOf } from '../../src/campaigns/audience/audience-sql';
 import type { CampaignTables } from '../../src/campaigns/model/tables';

@@ -1,8 +1,7 @@
 /** Proves which email layouts are accepted, and that every problem names its block. */
 
 import fc from 'fast-check';
-import { checkLayout } from '../../src/domain/email-layout';
-import { renderableLayout } from '../../src/domain/email-layout-render';
+import { checkLayout, renderableLayout } from '../../src/domain/email-layout';
 import { LIMITS } from '../../src/domain/limits';
 
 const text = (words = 'x') => ({ type: 'Text', data: { props: { text: words } } });

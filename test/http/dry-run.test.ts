@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { type Kysely, sql } from 'kysely';
-import { isToldHowToOptOut } from '../../src/app/notice-rule';
-import { suppression } from '../../src/app/suppression-rule';
+import { isToldHowToOptOut, suppression } from '../../src/app/between-halves';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { audienceOf } from '../../src/campaigns/audience/audience-sql';
 import { createCampaigns } from '../../src/campaigns/campaigns';

@@ -6,8 +6,8 @@ import { callerOf } from '../../src/http/request/caller';
 import { generatorOf } from '../../src/http/request/idempotency';
 import type { App } from '../../src/http/request/routing';
 import { createLog } from '../../src/log';
-import { keepExpiring } from '../../src/messaging/expiry';
 import type { MessagingTables } from '../../src/messaging/model/tables';
+import { keepExpiring } from '../../src/messaging/retention';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace, startService, type TestService } from './service';
 

@@ -2,8 +2,8 @@
 
 import type { Kysely } from 'kysely';
 import { createLog } from '../../src/log';
-import { keepExpiring } from '../../src/messaging/expiry';
 import type { MessagingTables } from '../../src/messaging/model/tables';
+import { keepExpiring } from '../../src/messaging/retention';
 import { describeWithDatabase } from '../support/storage';
 import { basic, newWorkspace, startService, type TestService } from './service';
 

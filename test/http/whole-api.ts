@@ -12,7 +12,7 @@ import { createIdentity, type Identity } from '../../src/messaging/access/identi
 import { createSealing } from '../../src/messaging/access/sealing';
 import { createIdempotency } from '../../src/messaging/idempotency';
 import type { MessagingTables } from '../../src/messaging/model/tables';
-import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
+import { outboxDepth } from '../../src/messaging/outbox/outbox-overview';
 import { createRegisteredSenders } from '../../src/messaging/senders/registered-senders';
 import { createUnsubscribeTokens } from '../../src/messaging/suppression/unsubscribe-tokens';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
+import { listenForMetrics } from '../../src/app/metrics-module';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { recipientsByPhase, runPhases } from '../../src/campaigns/runs/run-phases';
 import { SCOPES } from '../../src/domain/access';
 import { metricsRoutes } from '../../src/http/metrics';
 import { workspaceSizes } from '../../src/messaging/events/message-minutes';
 import type { MessagingTables } from '../../src/messaging/model/tables';
-import { outboxDepth } from '../../src/messaging/outbox/outbox-depth';
-import { listenForMetrics } from '../../src/metrics/listener';
+import { outboxDepth } from '../../src/messaging/outbox/outbox-overview';
 import { createMetrics, type Metrics } from '../../src/metrics/metrics';
 import type { Storage } from '../../src/storage/storage';
 import { listen } from '../http/service';

@@ -1,7 +1,6 @@
 /** Proves that resampling keeps what telephones carry. */
 
-import { createResampler } from '../../src/speech/resample';
-import { readWav } from '../../src/speech/wav';
+import { createResampler, readWav } from '../../src/speech/telephone-samples';
 
 const toTelephone = createResampler(22_050, 8_000);
 

@@ -8,7 +8,7 @@ import { describeWithDatabase } from '../support/storage';
 
 /** The file that deletes rows of a table by their age, or when they have served. */
 const RULES: Record<string, string> = {
-  access_tokens: 'src/messaging/expiry.ts',
+  access_tokens: 'src/messaging/retention.ts',
   audit_entries: 'src/audit/retention.ts',
   calls: 'src/campaigns/retention.ts',
   campaign_phase_changes: 'src/campaigns/reports/phase-changes.ts',
@@ -17,10 +17,10 @@ const RULES: Record<string, string> = {
   durable_sends: 'src/campaigns/retention.ts',
   event_log: 'src/messaging/retention.ts',
   event_tokens: 'src/messaging/receipts/event-tokens.ts',
-  failed_attempts: 'src/messaging/expiry.ts',
+  failed_attempts: 'src/messaging/retention.ts',
   handover_batches: 'src/messaging/outbox/deliver/groups.ts',
   holds: 'src/messaging/outbox/queue/holds.ts',
-  idempotency_keys: 'src/messaging/expiry.ts',
+  idempotency_keys: 'src/messaging/retention.ts',
   inbound_messages: 'src/messaging/retention.ts',
   lifted_suppressions: 'src/messaging/retention.ts',
   message_minutes: 'src/messaging/retention.ts',
@@ -30,14 +30,14 @@ const RULES: Record<string, string> = {
   recipients: 'src/campaigns/retention.ts',
   run_looks: 'src/campaigns/watch/run-facts.ts',
   sender_buckets: 'src/messaging/retention.ts',
-  sessions: 'src/messaging/expiry.ts',
+  sessions: 'src/messaging/retention.ts',
   skipped_contacts: 'src/campaigns/retention.ts',
   sms_parts: 'src/messaging/receipts/sms-parts.ts',
   soft_bounces: 'src/messaging/retention.ts',
-  vendor_calls: 'src/messaging/expiry.ts',
-  vendor_doubts: 'src/messaging/expiry.ts',
-  webhook_deliveries: 'src/messaging/webhooks/webhook-expiry.ts',
-  webhooks: 'src/messaging/webhooks/webhook-expiry.ts',
+  vendor_calls: 'src/messaging/retention.ts',
+  vendor_doubts: 'src/messaging/retention.ts',
+  webhook_deliveries: 'src/messaging/webhooks/deliveries.ts',
+  webhooks: 'src/messaging/webhooks/deliveries.ts',
   workspace_stops: 'src/campaigns/stops/follow-stops.ts',
 };
 

@@ -8,7 +8,7 @@ import { createContactRoom, requireRoom } from '../model/workspace-room';
 import { type ImportRow, type ImportTarget, importContacts } from './contact-import';
 import { type ContactView, viewOfContact } from './contact-view';
 import { type ListKey, lockContacts, requireList, upsertContacts } from './contacts';
-import { readCsvRows } from './csv-rows';
+import { readCsvRows } from './uploaded-rows';
 
 export interface ContactList {
   id: string;

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
-import { MOVES, type MoveName, type MoveRule, mayMove } from '../../domain/recipient-moves';
+import { MOVES, type MoveName, type MoveRule, mayMove } from '../../domain/recipient-transitions';
 import type { CampaignTables } from '../model/tables';
 import { addToCodes } from './code-counts';
 import { rank } from './rank';

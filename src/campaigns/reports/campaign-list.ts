@@ -4,8 +4,12 @@ import type { OwnReason } from '../../domain/approval';
 import { type Control, type Phase, phaseOf, type RunPhase } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import type { Skipped } from '../../domain/recipient';
-import { phaseExpression, statusExpression } from '../model/campaign-phase';
-import { type CampaignSummary, readCampaign } from '../model/campaign-record';
+import {
+  type CampaignSummary,
+  phaseExpression,
+  readCampaign,
+  statusExpression,
+} from '../model/campaign-record';
 import { likePattern } from '../model/like-pattern';
 import type { CampaignTables } from '../model/tables';
 import { reasonOf } from '../release/release-view';

@@ -1,7 +1,7 @@
 import { renderLayout } from '@fanfare/email-layout';
 import { compile } from 'html-to-text';
 import type { Channel } from '../../domain/channel';
-import { renderableLayout } from '../../domain/email-layout-render';
+import { renderableLayout } from '../../domain/email-layout';
 import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { judgeVoiceTemplate } from '../../domain/voice/voice-template';

@@ -1,7 +1,7 @@
 /** Proves which contacts are left out of an audience, and that the reason is counted. */
 
 import { type Kysely, sql } from 'kysely';
-import { suppression } from '../../../src/app/suppression-rule';
+import { suppression } from '../../../src/app/between-halves';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { type AudienceSource, audienceOf } from '../../../src/campaigns/audience/audience-sql';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';

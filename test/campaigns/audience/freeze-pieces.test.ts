@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { type Kysely, sql } from 'kysely';
-import { suppression } from '../../../src/app/suppression-rule';
+import { suppression } from '../../../src/app/between-halves';
 import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions';
 import {
   type AudienceInput,

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { moveRecipients, type Scope } from '../../../src/campaigns/ledger/move-recipients';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../../../src/domain/recipient';
-import { MOVES, type MoveName } from '../../../src/domain/recipient-moves';
+import { MOVES, type MoveName } from '../../../src/domain/recipient-transitions';
 import { newId } from '../../../src/storage/new-id';
 import { plantAudience } from '../../support/audience';
 import { countedStates, storedStates, wrongCodeCounts } from '../../support/ledger-states';

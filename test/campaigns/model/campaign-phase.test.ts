@@ -1,7 +1,7 @@
 /** Proves that the phase of a campaign is the same in SQL and in code. */
 
 import { type Kysely, sql } from 'kysely';
-import { phaseExpression, statusExpression } from '../../../src/campaigns/model/campaign-phase';
+import { phaseExpression, statusExpression } from '../../../src/campaigns/model/campaign-record';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { type Control, phaseOf, type RunPhase, type Stage, statusOf } from '../../../src/domain/campaign';
 import { describeWithDatabase } from '../../support/storage';

@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import type { ActivityDeps } from '../../../activities/deps';
-import { occurrenceActivities } from '../../../activities/occurrences';
+import { occurrenceActivities } from '../../../activities/run-lifecycle';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { findCampaign } from '../../../src/campaigns/model/campaign-record';

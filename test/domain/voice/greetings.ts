@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { createResampler } from '../../../src/speech/resample';
-import { readWav } from '../../../src/speech/wav';
+import { createResampler, readWav } from '../../../src/speech/telephone-samples';
 
 /** What callees sound like: spoken by espeak-ng or made of tones, in noise, all from a seed. */
 export const RATE = 8_000;

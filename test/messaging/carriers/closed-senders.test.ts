@@ -2,7 +2,7 @@ import type { Account } from '../../../src/domain/account';
 import { LIMITS } from '../../../src/domain/limits';
 import { createLog } from '../../../src/log';
 import { closedSendersOf, closeSender } from '../../../src/messaging/carriers/closed-senders';
-import { keepExpiring } from '../../../src/messaging/expiry';
+import { keepExpiring } from '../../../src/messaging/retention';
 import type { HandOver, HandOverResult } from '../../../src/providers/provider';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';

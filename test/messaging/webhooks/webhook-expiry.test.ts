@@ -1,7 +1,7 @@
 /** Proves how long ended deliveries and deleted endpoints are kept. */
 
 import { createLog } from '../../../src/log';
-import { keepWebhookExpiry } from '../../../src/messaging/webhooks/webhook-expiry';
+import { keepWebhookExpiry } from '../../../src/messaging/webhooks/deliveries';
 import { newId } from '../../../src/storage/new-id';
 import type { PeriodicCleanup } from '../../../src/storage/periodic-cleanup';
 import { describeWithDatabase } from '../../support/storage';

@@ -1,11 +1,11 @@
 import { LIMITS } from '../../../domain/limits';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { SenderLimits } from '../../senders/sender-limits';
+import { WayShares } from './admission';
 import { FairQueue } from './fair-queue';
 import type { Holds } from './holds';
 import type { Lane } from './lanes';
 import type { MessageClass } from './outbox-count';
-import { WayShares } from './way-shares';
 import { type Entry, keyOf, keyOfEntry, newWindow, type Window } from './window';
 
 /**

@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream';
+import { readLines } from '../../csv/csv-lines';
 import {
   emptyUpload,
   hasTooManyValues,
   headerOf,
   invalidHeader,
+  type RowFinding,
   TOO_MANY_VALUES,
   UNREADABLE,
 } from '../../csv/csv-problems';
@@ -88,4 +90,25 @@ function toRow(record: CsvRecord, columns: readonly Column[]): ImportRow {
     else params[column.param] = value.trim();
   }
   return { line, raw: { ...raw, params } };
+}
+
+const NOT_JSON: RowFinding = { field: '', code: 'not_json', message: 'is not one JSON object on one line' };
+
+/**
+ * Reads the rows of newline-delimited JSON of any length as it arrives: one contact per line; blank lines are
+ * skipped.
+ */
+export async function* readNdjsonRows(source: Readable): AsyncGenerator<ImportRow> {
+  for await (const { number, ...line } of readLines(source)) {
+    if ('problem' in line) yield { line: number, finding: UNREADABLE[line.problem] };
+    else if (line.text.trim() !== '') yield parseLine(number, line.text);
+  }
+}
+
+function parseLine(line: number, text: string): ImportRow {
+  try {
+    return { line, raw: JSON.parse(text) };
+  } catch {
+    return { line, finding: NOT_JSON };
+  }
 }
