@@ -154,23 +154,7 @@ function withSecretsOfFiles(
 
 /** Fails with one StartupError that names every wrong variable. */
 export function readConfig(given: Record<string, string | undefined>): Config {
-  const environment = withSecretsOfFiles(given);
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const parsed = VARIABLES.superRefine(needUrls, BESIDE)
-    .superRefine(needTls, BESIDE)
-    .superRefine(needSmtp, BESIDE)
-    .superRefine(needOidc, BESIDE)
-    .superRefine(needJsonTraces, BESIDE)
-    .superRefine(needVendors, BESIDE)
-    .safeParse(set);
-  if (!parsed.success) {
-    const findings = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    throw new StartupError(
-      `Wrong configuration: ${findings.join('; ')}`,
-      'Correct or unset these variables; docs/configuration.md lists what each may hold.',
-    );
-  }
-  const v = parsed.data;
+  const v = readVariables(given);
   return {
     dataDir: v.FANFARE_DATA_DIR,
     databaseUrl: v.DATABASE_URL,
@@ -186,17 +170,7 @@ export function readConfig(given: Record<string, string | undefined>): Config {
     requestBounds: { perSecond: v.FANFARE_REQUESTS_PER_SECOND, atOnce: v.FANFARE_REQUESTS_AT_ONCE },
     insecureLinks: insecureLinksOf(v),
     metrics: { port: v.FANFARE_METRICS_PORT, temporalPort: v.FANFARE_TEMPORAL_METRICS_PORT },
-    service: {
-      authUrl: v.FANFARE_AUTH_URL,
-      sendUrl: v.FANFARE_SEND_URL,
-      appUrl: v.FANFARE_APP_URL,
-      clientId: v.FANFARE_CLIENT_ID,
-      clientSecret: v.FANFARE_CLIENT_SECRET,
-      apiKey: v.FANFARE_API_KEY,
-      sessionCookie: v.FANFARE_SESSION_COOKIE,
-      workspace: v.FANFARE_SERVICE_WORKSPACE,
-      credentialsFile: v.FANFARE_SERVICE_CREDENTIALS_FILE,
-    },
+    service: serviceOf(v),
     temporal: {
       address: v.TEMPORAL_ADDRESS,
       namespace: v.TEMPORAL_NAMESPACE,
@@ -212,16 +186,7 @@ export function readConfig(given: Record<string, string | undefined>): Config {
       }),
     ),
     smtp: smtpOf(v),
-    smpp:
-      v.FANFARE_SMS_PROVIDER === 'smpp' && v.FANFARE_SMPP_URL
-        ? {
-            url: v.FANFARE_SMPP_URL,
-            binds: v.FANFARE_SMPP_BINDS,
-            window: v.FANFARE_SMPP_WINDOW,
-            messageId: v.FANFARE_SMPP_MESSAGE_ID,
-            tlvs: v.FANFARE_SMPP_TLVS ?? {},
-          }
-        : undefined,
+    smpp: smppOf(v),
     kannelUrl: v.FANFARE_SMS_PROVIDER === 'kannel' ? v.FANFARE_KANNEL_URL : undefined,
     vendors: vendorsOf(v),
     smsOptedOut: v.FANFARE_SMS_OPTED_OUT_CODES,
@@ -249,6 +214,51 @@ export function readConfig(given: Record<string, string | undefined>): Config {
     tracing: isTraced(v) ? { serviceName: v.OTEL_SERVICE_NAME } : undefined,
     workerBuildId: v.FANFARE_WORKER_BUILD_ID,
     logLevel: v.LOG_LEVEL,
+  };
+}
+
+function readVariables(given: Record<string, string | undefined>): Variables {
+  const environment = withSecretsOfFiles(given);
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = VARIABLES.superRefine(needUrls, BESIDE)
+    .superRefine(needTls, BESIDE)
+    .superRefine(needSmtp, BESIDE)
+    .superRefine(needOidc, BESIDE)
+    .superRefine(needJsonTraces, BESIDE)
+    .superRefine(needVendors, BESIDE)
+    .safeParse(set);
+  if (!parsed.success) {
+    const findings = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    throw new StartupError(
+      `Wrong configuration: ${findings.join('; ')}`,
+      'Correct or unset these variables; docs/configuration.md lists what each may hold.',
+    );
+  }
+  return parsed.data;
+}
+
+function smppOf(v: Variables): Config['smpp'] {
+  if (v.FANFARE_SMS_PROVIDER !== 'smpp' || !v.FANFARE_SMPP_URL) return undefined;
+  return {
+    url: v.FANFARE_SMPP_URL,
+    binds: v.FANFARE_SMPP_BINDS,
+    window: v.FANFARE_SMPP_WINDOW,
+    messageId: v.FANFARE_SMPP_MESSAGE_ID,
+    tlvs: v.FANFARE_SMPP_TLVS ?? {},
+  };
+}
+
+function serviceOf(v: Variables): Config['service'] {
+  return {
+    authUrl: v.FANFARE_AUTH_URL,
+    sendUrl: v.FANFARE_SEND_URL,
+    appUrl: v.FANFARE_APP_URL,
+    clientId: v.FANFARE_CLIENT_ID,
+    clientSecret: v.FANFARE_CLIENT_SECRET,
+    apiKey: v.FANFARE_API_KEY,
+    sessionCookie: v.FANFARE_SESSION_COOKIE,
+    workspace: v.FANFARE_SERVICE_WORKSPACE,
+    credentialsFile: v.FANFARE_SERVICE_CREDENTIALS_FILE,
   };
 }
 

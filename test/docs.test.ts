@@ -52,6 +52,29 @@ describe('docs/configuration.md', () => {
   });
 });
 
+describe('the way of one message in docs/architecture.md', () => {
+  const rows = [
+    ...section(read('docs/architecture.md'), 'One message, out and back').matchAll(
+      /^\| \d+ \| `(\S+)` \| .+ \| (?:(import)|`(\S+)`|) *\|$/gm,
+    ),
+  ].map(([, file = '', isImport, word]) => ({ file, isImport, word }));
+
+  test('each file is reached from one above it as the table says', () => {
+    expect(rows.length).toBeGreaterThan(20);
+    const imports = (from: string, to: string) =>
+      [...read(from).matchAll(/from '(\.[^']+)'/g)].some(
+        ([, path = '']) => `${posix.join(posix.dirname(from), path)}.ts` === to,
+      );
+    const unreached = rows.filter(({ file, isImport, word }, at) => {
+      const above = rows.slice(0, at).map((row) => row.file);
+      if (isImport) return !above.some((one) => imports(one, file) || imports(file, one));
+      if (word) return !read(file).includes(word) || !above.some((one) => read(one).includes(word));
+      return !existsSync(join(ROOT, file));
+    });
+    expect(unreached).toEqual([]);
+  });
+});
+
 describe('what the source says of these pages', () => {
   const sources = ['src', 'workflows', 'activities', 'workers', 'test']
     .flatMap((folder) =>

@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/channel';
-import { DomainError, isDomainError, retryClassOf } from '../domain/errors';
+import { DomainError, isDomainError } from '../domain/errors';
 import { inParallel } from '../domain/in-parallel';
 import { LIMITS } from '../domain/limits';
 import type { MessageEvent } from '../domain/message';
@@ -8,12 +8,11 @@ import type { SendingFinding, SendingQuestion } from '../domain/sending-question
 import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
 import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
 import { campaignRoom, OutboxRoom } from './outbox-room';
-import { bulkAnswers, messageAnswer, strangeAnswer } from './send-answer';
+import { bulkAnswers, lostAnswer, messageAnswer, NOT_SENT, strangeAnswer } from './send-answer';
 import { parseToken, type Token, TokenSource } from './token-source';
 import {
   type HttpAnswer,
   isUnexpected,
-  NoAnswer,
   openTransport,
   refusal,
   type Transport,
@@ -362,9 +361,6 @@ function* inBulks(bodies: readonly string[]): Generator<string[]> {
 /** Leaves room for the envelope within the service's limit. */
 const BULK_BYTES = LIMITS.bulkBodyBytes - 1024;
 
-/** The same as an unreached service: no attempt is counted, and the recipient waits for a page. */
-const NOT_SENT: SendAnswer = { kind: 'later', code: 'stopped', retryAfterMs: 0, because: 'down' };
-
 /** Without a token no message was sent, and the next request may get one, so this is always temporary. */
 function tokenRefusal(status: number): DomainError {
   return new DomainError('dependency_down', `The token endpoint answered ${status}`);
@@ -373,15 +369,6 @@ function tokenRefusal(status: number): DomainError {
 /** OAuth's error code, which a service may also send with 400 (RFC 6749 5.2). */
 function errorOf({ body }: HttpAnswer): unknown {
   return (body as { error?: unknown } | null | undefined)?.error;
-}
-
-/** Without a token no message was sent. Without an answer it depends on whether the request was offered. */
-function lostAnswer(error: unknown): SendAnswer {
-  if (error instanceof NoAnswer && error.offered) return { kind: 'unknown' };
-  if (isDomainError(error) && retryClassOf(error.code) === 'account') {
-    return { kind: 'account', code: error.code };
-  }
-  return { kind: 'later', code: 'dependency_down', retryAfterMs: 1_000, because: 'down' };
 }
 
 /** A template whose body is not shown may contain any placeholder. */

@@ -1,6 +1,6 @@
-import { retryClassOf } from '../domain/errors';
+import { isDomainError, retryClassOf } from '../domain/errors';
 import type { SendAnswer } from './gateway';
-import { type HttpAnswer, retryAfterMs } from './transport';
+import { type HttpAnswer, NoAnswer, retryAfterMs } from './transport';
 
 /** Long enough for an outbox to drain a little, short enough not to idle. */
 const RETRY_DEFAULT_MS = 1_000;
@@ -76,4 +76,16 @@ function judge(
   // This message is not the cause: all other messages of the sender are refused too.
   if (code !== undefined && retryClassOf(code) === 'account') return { kind: 'account', code };
   return { kind: 'rejected', code: code ?? `http_${status}` };
+}
+
+/** The same as an unreached service: no attempt is counted, and the recipient waits for a page. */
+export const NOT_SENT: SendAnswer = { kind: 'later', code: 'stopped', retryAfterMs: 0, because: 'down' };
+
+/** Without a token no message was sent. Without an answer it depends on whether the request was offered. */
+export function lostAnswer(error: unknown): SendAnswer {
+  if (error instanceof NoAnswer && error.offered) return { kind: 'unknown' };
+  if (isDomainError(error) && retryClassOf(error.code) === 'account') {
+    return { kind: 'account', code: error.code };
+  }
+  return { kind: 'later', code: 'dependency_down', retryAfterMs: 1_000, because: 'down' };
 }

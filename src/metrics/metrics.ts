@@ -57,6 +57,46 @@ export function createMetrics(sources: MetricsSources): Metrics {
     labelNames: ['channel', 'state'],
     registers,
   });
+  const receipts = new Counter({
+    name: 'fanfare_receipts_total',
+    help: 'What providers reported, also what was told twice.',
+    labelNames: ['provider'],
+    registers,
+  });
+  const lostIds = new Counter({
+    name: 'fanfare_receipts_without_id_total',
+    help: 'Receipts with an id that was never stored: matched to their message, or ambiguous.',
+    labelNames: ['provider', 'outcome'],
+    registers,
+  });
+  const requests = new Histogram({
+    name: 'fanfare_http_request_seconds',
+    help: 'Requests by the pattern of their route, with the time until the answer was written.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: SECONDS,
+    registers,
+  });
+  addQueried(registry, sources);
+
+  return {
+    delivery: {
+      moved: (channel, state, count) => messages.inc({ channel, state }, count),
+      ...observeHandOvers(registers),
+      receipts: (provider, count) => receipts.inc({ provider }, count),
+      lostIds: (provider, outcome, count) => lostIds.inc({ provider, outcome }, count),
+    },
+    requests: (method, route, status, tookMs) => {
+      requests.observe({ method, route: route ?? 'none', status }, tookMs / 1_000);
+    },
+    contentType: registry.contentType,
+    read: () => registry.metrics(),
+  };
+}
+
+/** What providers and carriers make of the messages they are given. */
+function observeHandOvers(
+  registers: Registry[],
+): Pick<DeliveryObserver, 'handedOver' | 'answered' | 'accountRefused'> {
   const batches = new Histogram({
     name: 'fanfare_handover_seconds',
     help: 'How long a provider took for a batch of messages.',
@@ -91,49 +131,19 @@ export function createMetrics(sources: MetricsSources): Metrics {
     registers,
   });
   const accountLabel = boundedLabel(ACCOUNT_LABELS_MAX);
-  const receipts = new Counter({
-    name: 'fanfare_receipts_total',
-    help: 'What providers reported, also what was told twice.',
-    labelNames: ['provider'],
-    registers,
-  });
-  const lostIds = new Counter({
-    name: 'fanfare_receipts_without_id_total',
-    help: 'Receipts with an id that was never stored: matched to their message, or ambiguous.',
-    labelNames: ['provider', 'outcome'],
-    registers,
-  });
-  const requests = new Histogram({
-    name: 'fanfare_http_request_seconds',
-    help: 'Requests by the pattern of their route, with the time until the answer was written.',
-    labelNames: ['method', 'route', 'status'],
-    buckets: SECONDS,
-    registers,
-  });
-  addQueried(registry, sources);
 
   return {
-    delivery: {
-      moved: (channel, state, count) => messages.inc({ channel, state }, count),
-      handedOver(channel, provider, count, tookMs, account = provider) {
-        accountSeconds.observe({ account: accountLabel(account), channel }, tookMs / 1_000);
-        batches.observe({ channel, provider }, tookMs / 1_000);
-        batchSizes.observe({ channel, provider }, count);
-      },
-      answered(channel, account, kinds) {
-        const label = accountLabel(account);
-        for (const [answer, count] of kinds) answers.inc({ account: label, channel, answer }, count);
-      },
-      accountRefused: (channel, provider, refused) =>
-        refusedAccounts.set({ channel, provider }, refused ? 1 : 0),
-      receipts: (provider, count) => receipts.inc({ provider }, count),
-      lostIds: (provider, outcome, count) => lostIds.inc({ provider, outcome }, count),
+    handedOver(channel, provider, count, tookMs, account = provider) {
+      accountSeconds.observe({ account: accountLabel(account), channel }, tookMs / 1_000);
+      batches.observe({ channel, provider }, tookMs / 1_000);
+      batchSizes.observe({ channel, provider }, count);
     },
-    requests: (method, route, status, tookMs) => {
-      requests.observe({ method, route: route ?? 'none', status }, tookMs / 1_000);
+    answered(channel, account, kinds) {
+      const label = accountLabel(account);
+      for (const [answer, count] of kinds) answers.inc({ account: label, channel, answer }, count);
     },
-    contentType: registry.contentType,
-    read: () => registry.metrics(),
+    accountRefused: (channel, provider, refused) =>
+      refusedAccounts.set({ channel, provider }, refused ? 1 : 0),
   };
 }
 

@@ -27,6 +27,7 @@ export function createLauncher(
 ): RunLauncher & RunWaker & SendLauncher & CallReviver & CampaignSchedules {
   return {
     ...createSchedules(client),
+    ...createSendLauncher(client),
 
     async launch({ runId, launch, workspaceId, startAt }) {
       const startDelay = startAt ? startAt.getTime() - Date.now() : 0;
@@ -67,6 +68,23 @@ export function createLauncher(
       await ignoring(WorkflowNotFoundError, handle.signal(NAMES.wake));
     },
 
+    async reviveCall({ runId, seq, from, policy, goOn }) {
+      await ignoring(
+        WorkflowExecutionAlreadyStartedError,
+        client.workflow.start<typeof voiceCall>(NAMES.voiceCall, {
+          taskQueue: TASK_QUEUES.voice,
+          workflowId: voiceCallWorkflowId(runId, seq, from),
+          // The ledger says that the call must continue, also if its workflow was terminated by hand.
+          workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+          args: [{ runId, seq, from, policy, goOn } satisfies VoiceCallInput],
+        }),
+      );
+    },
+  };
+}
+
+function createSendLauncher(client: Client): SendLauncher {
+  return {
     async launchSend({ sendId, startAt }) {
       const startDelay = startAt.getTime() - Date.now();
       await ignoring(
@@ -78,19 +96,6 @@ export function createLauncher(
           workflowIdReusePolicy: 'ALLOW_DUPLICATE',
           args: [{ sendId } satisfies DurableSendInput],
           ...(startDelay > 0 ? { startDelay } : {}),
-        }),
-      );
-    },
-
-    async reviveCall({ runId, seq, from, policy, goOn }) {
-      await ignoring(
-        WorkflowExecutionAlreadyStartedError,
-        client.workflow.start<typeof voiceCall>(NAMES.voiceCall, {
-          taskQueue: TASK_QUEUES.voice,
-          workflowId: voiceCallWorkflowId(runId, seq, from),
-          // The ledger says that the call must continue, also if its workflow was terminated by hand.
-          workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-          args: [{ runId, seq, from, policy, goOn } satisfies VoiceCallInput],
         }),
       );
     },

@@ -51,8 +51,14 @@ interface SaveCall {
 
 /** Campaigns as callers submit them: saved, or tried by a dry run that stores nothing. */
 export function createSubmissions(deps: Deps) {
-  const { db, templates, senderRule, insecureLinks, launch, room, now, dryRun, limited } = deps;
+  return { save: createSave(deps), tryOut: createTryOut(deps) };
+}
 
+/**
+ * Creates a campaign, or with `campaignId` replaces one that has not started. If the id given for a new
+ * campaign exists, an earlier attempt at the same call created it, and it is not created again.
+ */
+function createSave({ db, templates, senderRule, insecureLinks, launch, room, now }: Deps) {
   async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<Finding[]> {
     const { sms } = campaign.settings;
     const text = sms && (await templates.find(workspaceId, 'sms', sms.templateId, sms.version))?.text;
@@ -62,6 +68,53 @@ export function createSubmissions(deps: Deps) {
     return excess ? [...warnings, approvalWarning(excess)] : warnings;
   }
 
+  return async (
+    workspaceId: string,
+    body: CampaignBody,
+    { userId, newCampaignId = newId('cmp'), recipients, note, requireStart }: SaveCall = {},
+  ) => {
+    const earlier = body.campaignId ? undefined : await findCampaign(db, workspaceId, newCampaignId);
+    if (earlier) {
+      await launch(workspaceId, earlier.id, launchAgain(earlier));
+      return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
+    }
+    if (recipients) room.require(workspaceId);
+    if (!body.campaignId) await requireRoom(db, workspaceId, 'campaigns');
+    const policy = await readPolicy(db, workspaceId);
+    // Look up templates before the transaction, because that takes HTTP requests.
+    const templatesFound = await lookUpTemplates(templates, workspaceId, contentOf(body));
+    const { saved, warnings } = await db.transaction().execute(async (tx) => {
+      const own = recipients && (await storeOwnAudience(tx, workspaceId, recipients.rows));
+      const campaign = body.campaignId ? await lockCampaign(tx, workspaceId, body.campaignId) : undefined;
+      const ownListId = own ? (own.listId ?? undefined) : campaign?.ownListId;
+      const content: CampaignContent = { ...contentOf(body), ownListId };
+      if (campaign && body.start === undefined && campaign.stage !== 'draft') requireStart?.();
+      const found = await checkFound(tx, workspaceId, content, templatesFound, { policy, senderRule });
+      const smsText = found.sms?.text;
+      const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
+      warnings.push(...templatesFound.warnings);
+      const excess = await excessOf(tx, content, policy);
+      if (excess) warnings.push(approvalWarning(excess));
+      const edit = { start: body.start, needsApproval: excess !== undefined, own, note };
+      const start = (body.start ?? true) && !excess;
+      if (start) requireSecureLinks(content, insecureLinks);
+      const saved = campaign
+        ? await replaceCampaign(tx, workspaceId, campaign, edit, content)
+        : await insertCampaign(
+            tx,
+            workspaceId,
+            { id: newCampaignId, start, userId, own: own ?? NO_OWN_AUDIENCE },
+            content,
+          );
+      return { saved, warnings };
+    });
+    await launch(workspaceId, saved.id, saved);
+    return { ...summaryOf(await readCampaign(db, workspaceId, saved.id)), warnings };
+  };
+}
+
+/** Refuses what `save` would refuse, and stores nothing. */
+function createTryOut({ db, templates, senderRule, dryRun, limited }: Deps) {
   /** A dry run of what would need an approval says so. */
   const dryRunWarned: typeof dryRun = async (on, workspaceId, content, found, policy) => {
     const told = await dryRun(on, workspaceId, content, found, policy);
@@ -69,80 +122,29 @@ export function createSubmissions(deps: Deps) {
     return excess ? { ...told, warnings: [...told.warnings, approvalWarning(excess)] } : told;
   };
 
-  return {
-    /**
-     * Creates a campaign, or with `campaignId` replaces one that has not started. If the id given for a new
-     * campaign exists, an earlier attempt at the same call created it, and it is not created again.
-     */
-    async save(
-      workspaceId: string,
-      body: CampaignBody,
-      { userId, newCampaignId = newId('cmp'), recipients, note, requireStart }: SaveCall = {},
-    ) {
-      const earlier = body.campaignId ? undefined : await findCampaign(db, workspaceId, newCampaignId);
-      if (earlier) {
-        await launch(workspaceId, earlier.id, launchAgain(earlier));
-        return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
-      }
-      if (recipients) room.require(workspaceId);
-      if (!body.campaignId) await requireRoom(db, workspaceId, 'campaigns');
-      const policy = await readPolicy(db, workspaceId);
-      // Look up templates before the transaction, because that takes HTTP requests.
-      const templatesFound = await lookUpTemplates(templates, workspaceId, contentOf(body));
-      const { saved, warnings } = await db.transaction().execute(async (tx) => {
-        const own = recipients && (await storeOwnAudience(tx, workspaceId, recipients.rows));
-        const campaign = body.campaignId ? await lockCampaign(tx, workspaceId, body.campaignId) : undefined;
-        const ownListId = own ? (own.listId ?? undefined) : campaign?.ownListId;
-        const content: CampaignContent = { ...contentOf(body), ownListId };
-        if (campaign && body.start === undefined && campaign.stage !== 'draft') requireStart?.();
-        const found = await checkFound(tx, workspaceId, content, templatesFound, { policy, senderRule });
-        const smsText = found.sms?.text;
-        const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
-        warnings.push(...templatesFound.warnings);
-        const excess = await excessOf(tx, content, policy);
-        if (excess) warnings.push(approvalWarning(excess));
-        const edit = { start: body.start, needsApproval: excess !== undefined, own, note };
-        const start = (body.start ?? true) && !excess;
-        if (start) requireSecureLinks(content, insecureLinks);
-        const saved = campaign
-          ? await replaceCampaign(tx, workspaceId, campaign, edit, content)
-          : await insertCampaign(
-              tx,
-              workspaceId,
-              { id: newCampaignId, start, userId, own: own ?? NO_OWN_AUDIENCE },
-              content,
-            );
-        return { saved, warnings };
-      });
-      await launch(workspaceId, saved.id, saved);
-      return { ...summaryOf(await readCampaign(db, workspaceId, saved.id)), warnings };
-    },
-
-    /** Refuses what `save` would refuse, and stores nothing. */
-    async tryOut(workspaceId: string, body: CampaignBody, recipients?: InlineRecipients) {
-      const campaign = body.campaignId ? await readCampaign(db, workspaceId, body.campaignId) : undefined;
-      const { stage } = campaign ?? {};
-      if (campaign && (stage === 'started' || stage === 'canceled')) throw alreadyStarted(campaign);
-      const policy = await readPolicy(db, workspaceId);
-      const content: CampaignContent = { ...contentOf(body), ownListId: campaign?.ownListId };
-      const templatesFound = await lookUpTemplates(templates, workspaceId, content);
-      const warned = async (...run: Parameters<typeof dryRun>) => {
-        const told = await dryRunWarned(...run);
-        return { ...told, warnings: [...told.warnings, ...templatesFound.warnings] };
-      };
-      if (!recipients) {
-        const found = await checkFound(db, workspaceId, content, templatesFound, { policy, senderRule });
-        return limited(() => warned(db, workspaceId, content, found, policy));
-      }
-      return limited(() =>
-        withoutTrace(db, async (tx) => {
-          const { listId } = await storeOwnAudience(tx, workspaceId, recipients.rows);
-          const tried = { ...content, ownListId: listId ?? undefined };
-          const found = await checkFound(tx, workspaceId, tried, templatesFound, { policy, senderRule });
-          return warned(tx, workspaceId, tried, found, policy);
-        }),
-      );
-    },
+  return async (workspaceId: string, body: CampaignBody, recipients?: InlineRecipients) => {
+    const campaign = body.campaignId ? await readCampaign(db, workspaceId, body.campaignId) : undefined;
+    const { stage } = campaign ?? {};
+    if (campaign && (stage === 'started' || stage === 'canceled')) throw alreadyStarted(campaign);
+    const policy = await readPolicy(db, workspaceId);
+    const content: CampaignContent = { ...contentOf(body), ownListId: campaign?.ownListId };
+    const templatesFound = await lookUpTemplates(templates, workspaceId, content);
+    const warned = async (...run: Parameters<typeof dryRun>) => {
+      const told = await dryRunWarned(...run);
+      return { ...told, warnings: [...told.warnings, ...templatesFound.warnings] };
+    };
+    if (!recipients) {
+      const found = await checkFound(db, workspaceId, content, templatesFound, { policy, senderRule });
+      return limited(() => warned(db, workspaceId, content, found, policy));
+    }
+    return limited(() =>
+      withoutTrace(db, async (tx) => {
+        const { listId } = await storeOwnAudience(tx, workspaceId, recipients.rows);
+        const tried = { ...content, ownListId: listId ?? undefined };
+        const found = await checkFound(tx, workspaceId, tried, templatesFound, { policy, senderRule });
+        return warned(tx, workspaceId, tried, found, policy);
+      }),
+    );
   };
 }
 

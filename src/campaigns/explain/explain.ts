@@ -60,27 +60,6 @@ export function createExplanations({
     return stories.read(workspaceId, { uids });
   }
 
-  async function explainSkipped(
-    workspaceId: string,
-    campaignName: string,
-    part: Extract<Part, { kind: 'skipped' }>,
-  ): Promise<Explanation> {
-    const { runId, channel, contactId } = part;
-    const found = await readSkipped(db, { workspaceId, runId }, { contactId, channel });
-    if (!found) throw new DomainError('not_found', `Run ${runId} did not leave contact ${contactId} out`);
-    const { reason, evidence } = found;
-    const what = reason === 'suppressed' ? 'suppressed' : 'skipped';
-    const at = await frozenAt(db, workspaceId, { runId, channel });
-    const step: Step = { at, what, code: reason, detail: evidence, data: { runId, contactId } };
-    return {
-      recipient: null,
-      skipped: { channel, reason, evidence },
-      summary: `The contact got no ${messageWord(channel)} of the campaign “${campaignName}”. ${evidence}`,
-      next: null,
-      steps: [step],
-    };
-  }
-
   return {
     /** Throws `not_found` for a recipient that the campaign does not have. */
     async recipient(workspaceId: string, campaignId: string, id: string): Promise<Explanation> {
@@ -110,13 +89,35 @@ export function createExplanations({
       const explained =
         chosen.kind === 'recipient'
           ? await explain(workspaceId, chosen)
-          : await explainSkipped(workspaceId, name, chosen);
+          : await explainSkipped(db, workspaceId, name, chosen);
       return { ...explained, others };
     },
   };
 }
 
 export type Explanations = ReturnType<typeof createExplanations>;
+
+async function explainSkipped(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  campaignName: string,
+  part: Extract<Part, { kind: 'skipped' }>,
+): Promise<Explanation> {
+  const { runId, channel, contactId } = part;
+  const found = await readSkipped(db, { workspaceId, runId }, { contactId, channel });
+  if (!found) throw new DomainError('not_found', `Run ${runId} did not leave contact ${contactId} out`);
+  const { reason, evidence } = found;
+  const what = reason === 'suppressed' ? 'suppressed' : 'skipped';
+  const at = await frozenAt(db, workspaceId, { runId, channel });
+  const step: Step = { at, what, code: reason, detail: evidence, data: { runId, contactId } };
+  return {
+    recipient: null,
+    skipped: { channel, reason, evidence },
+    summary: `The contact got no ${messageWord(channel)} of the campaign “${campaignName}”. ${evidence}`,
+    next: null,
+    steps: [step],
+  };
+}
 
 /** A channel or run that was chosen says what is explained; the person's other parts are named all the same. */
 async function everyPart(db: Kysely<CampaignTables>, query: PersonQuery, found: Part[]): Promise<Part[]> {

@@ -36,21 +36,10 @@ export function createPool(binds: readonly Bind[]): Pool {
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
-  function free(): Slot | undefined {
-    let best: Bind | undefined;
-    for (const bind of binds) {
-      if (bind.session?.isOpen && bind.window.room > 0 && bind.window.room > (best?.window.room ?? 0))
-        best = bind;
-    }
-    if (!best?.session) return undefined;
-    best.window.enter();
-    return { session: best.session, window: best.window };
-  }
-
   function pump(): void {
     while (head < line.length) {
       const waiting = line[head] as Waiting;
-      const slot = free() ?? hopeless(waiting);
+      const slot = freeSlot(binds) ?? (closed ? CLOSED : hopeless(binds, waiting));
       if (!slot) break;
       head += 1;
       waiting.settle(slot);
@@ -63,20 +52,6 @@ export function createPool(binds: readonly Bind[]): Pool {
       head = 0;
     }
     wait();
-  }
-
-  /** Who need not wait any longer. An account that no bind is let in with is no matter of waiting. */
-  function hopeless(waiting: Waiting): NoSlot | undefined {
-    if (closed) return { kind: 'closed' };
-    const bound = binds.some((bind) => bind.session?.isOpen);
-    const refused = binds[0]?.refused;
-    if (!bound && refused !== undefined && binds.every((bind) => bind.refused !== undefined)) {
-      return { kind: 'account', ...refused };
-    }
-    if (waiting.untilMs > Date.now()) return undefined;
-    if (bound) return { kind: 'busy' };
-    const retryMs = Math.min(...binds.map((bind) => bind.nextTryMs)) - Date.now();
-    return { kind: 'unbound', retryAfterMs: Math.max(RETRY_MIN_MS, retryMs) };
   }
 
   /** The line is in the order of coming, and nearly so in the order of patience. */
@@ -94,7 +69,7 @@ export function createPool(binds: readonly Bind[]): Pool {
 
   return {
     take(untilMs) {
-      const slot = head === line.length && !closed ? free() : undefined;
+      const slot = head === line.length && !closed ? freeSlot(binds) : undefined;
       if (slot) return Promise.resolve(slot);
       return new Promise((settle) => {
         line.push({ untilMs, settle });
@@ -112,4 +87,31 @@ export function createPool(binds: readonly Bind[]): Pool {
       clearTimeout(timer);
     },
   };
+}
+
+const CLOSED: NoSlot = { kind: 'closed' };
+
+/** A place in the window of the bind that has most room. */
+function freeSlot(binds: readonly Bind[]): Slot | undefined {
+  let best: Bind | undefined;
+  for (const bind of binds) {
+    if (bind.session?.isOpen && bind.window.room > 0 && bind.window.room > (best?.window.room ?? 0))
+      best = bind;
+  }
+  if (!best?.session) return undefined;
+  best.window.enter();
+  return { session: best.session, window: best.window };
+}
+
+/** Why this one need not wait any longer; waiting does not help an account that no bind is let in with. */
+function hopeless(binds: readonly Bind[], waiting: Waiting): NoSlot | undefined {
+  const bound = binds.some((bind) => bind.session?.isOpen);
+  const refused = binds[0]?.refused;
+  if (!bound && refused !== undefined && binds.every((bind) => bind.refused !== undefined)) {
+    return { kind: 'account', ...refused };
+  }
+  if (waiting.untilMs > Date.now()) return undefined;
+  if (bound) return { kind: 'busy' };
+  const retryMs = Math.min(...binds.map((bind) => bind.nextTryMs)) - Date.now();
+  return { kind: 'unbound', retryAfterMs: Math.max(RETRY_MIN_MS, retryMs) };
 }

@@ -112,10 +112,7 @@ export function createSubmit(
   return async (message, mayLeave) => {
     const text = message.text ?? '';
     const parts = longAsPayload ? [encodeWhole(text)] : encodeSms(text, partReferenceOf(message.to));
-    if (parts.length > PARTS_MAX) {
-      const what = `${parts.length} parts, and ${PARTS_MAX} can be numbered`;
-      return { result: { kind: 'rejected', code: 'too_many_parts', message: what } };
-    }
+    if (parts.length > PARTS_MAX) return { result: tooManyParts(parts.length) };
     const common = fieldsOf(message, deps.tlvs);
     const submitted = (part: SmsPart, mayBegin: MayBegin) =>
       submit(message, part, parts.length, common, mayBegin);
@@ -130,6 +127,12 @@ export function createSubmit(
     return whole(message.id, [first, ...others]);
   };
 }
+
+const tooManyParts = (count: number): Submitted['result'] => ({
+  kind: 'rejected',
+  code: 'too_many_parts',
+  message: `${count} parts, and ${PARTS_MAX} can be numbered`,
+});
 
 async function submitPart(
   deps: SubmitDeps,

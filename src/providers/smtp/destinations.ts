@@ -49,35 +49,9 @@ export function createDestinations(now: () => number = Date.now): Destinations {
     if (host.silenceMs === 0 || hosts.size > LIMITS.smtpDestinations) hosts.delete(domain);
   }
 
-  function roomIn(host: Host, deadlineMs: number): Promise<boolean> {
-    if (host.sending < host.room) return Promise.resolve(true);
-    return new Promise((done) => {
-      const enter = () => {
-        clearTimeout(timer);
-        done(true);
-      };
-      const timer = setTimeout(
-        () => {
-          host.waiting.splice(host.waiting.indexOf(enter), 1);
-          done(false);
-        },
-        Math.max(0, deadlineMs - now()),
-      );
-      host.waiting.push(enter);
-    });
-  }
-
-  function leave(domain: string, host: Host, startedAtMs: number, outcome: 'taken' | 'slow_down' | 'other') {
+  function leave(domain: string, host: Host, startedAtMs: number, outcome: Outcome) {
     host.sending -= 1;
-    // Several at once get the same answer; only what was sent after the silence counts anew.
-    if (outcome === 'slow_down' && startedAtMs >= host.silentUntilMs) {
-      host.silenceMs = Math.min(host.silenceMs * 2 || LIMITS.smtpSilenceFirstMs, LIMITS.smtpSilenceMaxMs);
-      host.silentUntilMs = now() + host.silenceMs;
-      host.room = 1;
-    } else if (outcome === 'taken' && host.silenceMs > 0) {
-      host.room += 1;
-      if (host.room >= LIMITS.smtpPerDestination) host.silenceMs = 0;
-    }
+    learn(host, startedAtMs, now(), outcome);
     while (host.sending < host.room && host.waiting.length > 0) {
       host.sending += 1;
       host.waiting.shift()?.();
@@ -95,7 +69,7 @@ export function createDestinations(now: () => number = Date.now): Destinations {
       const silentMs = host.silentUntilMs - now();
       if (silentMs > 0) return { kind: 'wait', retryAfterMs: silentMs };
       if (host.sending < host.room) host.sending += 1;
-      else if (!(await roomIn(host, patientUntilMs))) {
+      else if (!(await roomIn(host, patientUntilMs - now()))) {
         forget(domain, host);
         return { kind: 'wait', retryAfterMs: Math.max(host.silentUntilMs - now(), LIMITS.smtpSlowWaitMs) };
       }
@@ -114,4 +88,37 @@ export function createDestinations(now: () => number = Date.now): Destinations {
       };
     },
   };
+}
+
+function roomIn(host: Host, waitMs: number): Promise<boolean> {
+  if (host.sending < host.room) return Promise.resolve(true);
+  return new Promise((done) => {
+    const enter = () => {
+      clearTimeout(timer);
+      done(true);
+    };
+    const timer = setTimeout(
+      () => {
+        host.waiting.splice(host.waiting.indexOf(enter), 1);
+        done(false);
+      },
+      Math.max(0, waitMs),
+    );
+    host.waiting.push(enter);
+  });
+}
+
+type Outcome = 'taken' | 'slow_down' | 'other';
+
+/** What an answer says of the host's pace. */
+function learn(host: Host, startedAtMs: number, nowMs: number, outcome: Outcome): void {
+  // Several at once get the same answer; only what was sent after the silence counts anew.
+  if (outcome === 'slow_down' && startedAtMs >= host.silentUntilMs) {
+    host.silenceMs = Math.min(host.silenceMs * 2 || LIMITS.smtpSilenceFirstMs, LIMITS.smtpSilenceMaxMs);
+    host.silentUntilMs = nowMs + host.silenceMs;
+    host.room = 1;
+  } else if (outcome === 'taken' && host.silenceMs > 0) {
+    host.room += 1;
+    if (host.room >= LIMITS.smtpPerDestination) host.silenceMs = 0;
+  }
 }

@@ -102,12 +102,9 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
     else if (receipts.length > 0) throw new Error('The listener is closing');
   }
 
-  const listening = await new Promise<AddressInfo>((done, fail) => {
-    server.server.once('error', fail);
-    server.listen(options.port, options.host, () => done(server.server.address() as AddressInfo));
-  });
+  const { port } = await listen(server, options);
   return {
-    port: listening.port,
+    port,
     async close() {
       closing = true;
       const closed = new Promise<void>((done) => server.close(() => done()));
@@ -115,6 +112,13 @@ export async function openSmtpInbound(options: SmtpInboundOptions): Promise<Smtp
       await closed;
     },
   };
+}
+
+function listen(server: SMTPServer, { host, port }: SmtpInboundOptions): Promise<AddressInfo> {
+  return new Promise((done, fail) => {
+    server.server.once('error', fail);
+    server.listen(port, host, () => done(server.server.address() as AddressInfo));
+  });
 }
 
 /** The server of the mail protocol, not listening yet. */

@@ -36,13 +36,7 @@ export async function insertMessages(
     from: sql`g.from_address`,
     id: sql`g.id`,
   });
-  const { rows } = await sql<{
-    lanes: number;
-    heads: number;
-    inserted: number;
-    ids: string[] | null;
-    suppressed: string[] | null;
-  }>`
+  const { rows } = await sql<Written>`
     with given as (select ${JSON.stringify(events)}::json as events),
     lane as (
       select id from dispatch_lanes where id = ${lane.id} and fence = ${lane.fence} for key share
@@ -66,28 +60,7 @@ export async function insertMessages(
         r.expires_at, ${lane.id}, r.flow, head.first + r.position - 1, ${at}::timestamptz, ${at}::timestamptz,
         r.suffix
       from (select *, ${blocked} as suppressed from unnest(
-        ${drafts.map((d) => d.id)}::text[],
-        ${drafts.map((d) => d.uid)}::text[],
-        ${drafts.map((d) => d.channel)}::text[],
-        ${drafts.map((d) => d.to)}::text[],
-        ${drafts.map((d) => d.from)}::text[],
-        ${drafts.map((d) => d.templateId ?? null)}::text[],
-        ${drafts.map((d) => d.templateVersion ?? null)}::int[],
-        ${drafts.map((d) => d.subject ?? null)}::text[],
-        ${drafts.map((d) => d.body ?? null)}::text[],
-        ${drafts.map((d) => d.paramsJson)}::text[],
-        ${drafts.map((d) => d.campaign ?? null)}::text[],
-        ${drafts.map((d) => d.class)}::text[],
-        ${drafts.map((d) => d.replyTo ?? null)}::text[],
-        ${drafts.map((d) => (d.voice ? JSON.stringify(d.voice) : null))}::text[],
-        ${drafts.map((d) => d.segments ?? null)}::int[],
-        ${drafts.map((d) => d.encoding ?? null)}::text[],
-        ${drafts.map((d) => d.payloadHash)}::text[],
-        ${drafts.map((d) => d.state)}::text[],
-        ${drafts.map((d) => d.sendAt ?? null)}::timestamptz[],
-        ${drafts.map((d) => d.expiresAt ?? null)}::timestamptz[],
-        ${drafts.map((d) => d.suffix ?? null)}::text[],
-        ${drafts.map((d) => d.flow)}::int[]
+        ${columnsOf(drafts)}
       ) with ordinality as g(
         id, uid, channel, to_address, from_address, template_id, template_version, subject, body, params,
         campaign, class, reply_to, voice, segments, encoding, payload_hash, state, send_at, expires_at,
@@ -114,6 +87,41 @@ export async function insertMessages(
     ids: row.inserted === count ? 'all' : new Set(row.ids ?? []),
     suppressed: new Set(row.suppressed ?? []),
   };
+}
+
+interface Written {
+  lanes: number;
+  heads: number;
+  inserted: number;
+  ids: string[] | null;
+  suppressed: string[] | null;
+}
+
+/** An array for each column, in the order in which the statement names them. */
+function columnsOf(drafts: readonly Draft[]) {
+  return sql`
+        ${drafts.map((d) => d.id)}::text[],
+        ${drafts.map((d) => d.uid)}::text[],
+        ${drafts.map((d) => d.channel)}::text[],
+        ${drafts.map((d) => d.to)}::text[],
+        ${drafts.map((d) => d.from)}::text[],
+        ${drafts.map((d) => d.templateId ?? null)}::text[],
+        ${drafts.map((d) => d.templateVersion ?? null)}::int[],
+        ${drafts.map((d) => d.subject ?? null)}::text[],
+        ${drafts.map((d) => d.body ?? null)}::text[],
+        ${drafts.map((d) => d.paramsJson)}::text[],
+        ${drafts.map((d) => d.campaign ?? null)}::text[],
+        ${drafts.map((d) => d.class)}::text[],
+        ${drafts.map((d) => d.replyTo ?? null)}::text[],
+        ${drafts.map((d) => (d.voice ? JSON.stringify(d.voice) : null))}::text[],
+        ${drafts.map((d) => d.segments ?? null)}::int[],
+        ${drafts.map((d) => d.encoding ?? null)}::text[],
+        ${drafts.map((d) => d.payloadHash)}::text[],
+        ${drafts.map((d) => d.state)}::text[],
+        ${drafts.map((d) => d.sendAt ?? null)}::timestamptz[],
+        ${drafts.map((d) => d.expiresAt ?? null)}::timestamptz[],
+        ${drafts.map((d) => d.suffix ?? null)}::text[],
+        ${drafts.map((d) => d.flow)}::int[]`;
 }
 
 /** Whether a message will be suppressed is known only inside the statement; few are. */

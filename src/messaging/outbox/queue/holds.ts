@@ -81,30 +81,14 @@ export function createHolds(deps: {
       if (!confirmsOptOut && held.has(keyOf(workspaceId, null))) return true;
       return campaign !== undefined && held.has(keyOf(workspaceId, campaign));
     },
-    async readHold(workspaceId, campaign) {
-      const row = await db
-        .selectFrom('holds')
-        .select('campaign')
-        .where('workspace_id', '=', workspaceId)
-        .where('campaign', '=', campaign)
-        .executeTakeFirst();
-      return row !== undefined;
-    },
+    readHold: (workspaceId, campaign) => hasHold(db, workspaceId, campaign),
     async hold(workspaceId, campaign) {
-      await db
-        .insertInto('holds')
-        .values({ workspace_id: workspaceId, campaign })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
+      await insertHold(db, workspaceId, campaign);
       changes += 1;
       held.add(keyOf(workspaceId, campaign));
     },
     async release(workspaceId, campaign) {
-      await db
-        .deleteFrom('holds')
-        .where('workspace_id', '=', workspaceId)
-        .where('campaign', '=', campaign)
-        .execute();
+      await deleteHold(db, workspaceId, campaign);
       changes += 1;
       held.delete(keyOf(workspaceId, campaign));
       onReleased();
@@ -126,17 +110,7 @@ export function createHolds(deps: {
     stoppedAmong: (workspaceIds) => stops(workspaceIds),
     async start() {
       await refresh();
-      let running = false;
-      timer = setInterval(() => {
-        if ((held.size === 0 && openBatches === 0) || running) return;
-        running = true;
-        refresh()
-          .catch(() => undefined)
-          .finally(() => {
-            running = false;
-          });
-      }, REFRESH_INTERVAL_MS);
-      timer.unref();
+      timer = repeatedly(refresh, () => held.size > 0 || openBatches > 0);
     },
     stop: () => clearInterval(timer),
   };
@@ -145,3 +119,43 @@ export function createHolds(deps: {
 /** A tag follows a space, which no id of a workspace has; a stop is the id alone. */
 const keyOf = (workspaceId: string, campaign: string | null): string =>
   campaign === null ? workspaceId : `${workspaceId} ${campaign}`;
+
+/** One refresh at a time, as often as the interval says, while it is needed. */
+function repeatedly(refresh: () => Promise<void>, isNeeded: () => boolean): NodeJS.Timeout {
+  let running = false;
+  return setInterval(() => {
+    if (!isNeeded() || running) return;
+    running = true;
+    refresh()
+      .catch(() => undefined)
+      .finally(() => {
+        running = false;
+      });
+  }, REFRESH_INTERVAL_MS).unref();
+}
+
+async function hasHold(db: Kysely<MessagingTables>, workspaceId: string, campaign: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('holds')
+    .select('campaign')
+    .where('workspace_id', '=', workspaceId)
+    .where('campaign', '=', campaign)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+async function insertHold(db: Kysely<MessagingTables>, workspaceId: string, campaign: string): Promise<void> {
+  await db
+    .insertInto('holds')
+    .values({ workspace_id: workspaceId, campaign })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+async function deleteHold(db: Kysely<MessagingTables>, workspaceId: string, campaign: string): Promise<void> {
+  await db
+    .deleteFrom('holds')
+    .where('workspace_id', '=', workspaceId)
+    .where('campaign', '=', campaign)
+    .execute();
+}
