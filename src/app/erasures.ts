@@ -84,5 +84,5 @@ export function keepErasing({
   };
 }
 
-/** Requests use the same database. */
+/** A pause between two steps, because requests use the same database. */
 const rest = () => delay(LIMITS.retentionPauseMs, undefined, { ref: false });

@@ -26,5 +26,5 @@ export const params = z.record(z.string(), z.union([z.string(), z.number()])).su
   { when: ({ value }) => typeof value === 'object' && value !== null },
 );
 
-/** Most values are short: counting bytes is left for those that could be too long. */
+/** Counts bytes only of values that could be too long, because most are short; a character takes at most three bytes. */
 const isOver = (value: string, bytes: number) => value.length * 3 > bytes && Buffer.byteLength(value) > bytes;

@@ -59,7 +59,7 @@ function judge(
   if (status >= 200 && status < 300)
     return state === 'suppressed' ? { kind: 'suppressed' } : { kind: 'accepted' };
   if (status === 401 || status === 403) return { kind: 'account', code: code ?? 'unauthenticated' };
-  // An empty account is no recipient's fault.
+  // 402: our account has no credit, so that the answer says nothing about the recipient.
   if (status === 402) return { kind: 'account', code: code ?? 'provider_account' };
   // We alone choose our uids, so a conflict means that the service has the message already.
   if (status === 409 && code === 'uid_conflict') return { kind: 'accepted' };

@@ -70,7 +70,7 @@ export interface Delivery {
   senderRate: SenderLimits['rateOf'];
   /** The state of each channel's account at its carrier, as this process knows it. */
   accounts(): AccountState[];
-  /** The same, each with the time since when it stands so. */
+  /** The same, each with the time since when it has had its state. */
   accountStands(): (AccountState & { since: string })[];
   /** Accounts or routes were changed: this process need not wait to learn of it. */
   carriersChanged(): Promise<void>;

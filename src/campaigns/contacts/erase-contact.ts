@@ -75,8 +75,8 @@ async function addressesOf(
 }
 
 /**
- * Other contacts with one of the addresses lose it: another may share a telephone, and stays. One that has no address
- * left, or is known by it, is gone too.
+ * Other contacts with one of the addresses lose that address and stay, because two people may share a telephone. A
+ * contact that has no address left, or is identified by the address, is deleted.
  */
 async function forgetElsewhere(
   tx: Transaction<CampaignTables>,

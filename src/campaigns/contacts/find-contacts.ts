@@ -51,8 +51,8 @@ export function contactPrefix(
 }
 
 /**
- * The ids of the contacts that match, if they are few; undefined for more, which are found sooner by reading on, since
- * a page of them is never far.
+ * The ids of the contacts that match, if they are few. Undefined for more: reading the list in its order then finds a
+ * page of them sooner.
  */
 export async function fewMatching(
   db: Kysely<CampaignTables>,
@@ -75,7 +75,7 @@ export async function fewMatching(
     ? [sql`${within(identity, `x:${text}`)} and ${NO_ADDRESS}`]
     : [within(identity, `x:${text}`), ...emails, ...phones];
   const most = LIMITS.searchedByIdMax + 1;
-  // Each by its own index, and no further than is needed to know that they are many.
+  // Each condition has an index of its own, and reads one row more than counts as few.
   const parts = conditions.map(
     (condition) =>
       sql`(select id from contacts where workspace_id = ${workspaceId} and ${condition} limit ${most})`,

@@ -110,7 +110,7 @@ async function openRange(
   const given = rows.map((row) => ({ seq: row.seq, isTurn: (row.turn ?? 0) > 0, at: dueAt(row) }));
   const isLater = ({ at, isTurn }: { at: number; isTurn: boolean }) => at > now && !isTurn;
   const hour = sql`coalesce(result.at, now())`;
-  // By this code those are found whom another policy lets be reached sooner.
+  // The code marks recipients who wait for their hours, so that a change of policy can find and recompute them.
   const waitsFor = openHours(run.options, channel).hasRules ? OUT_OF_HOURS : null;
   await amendRecipients(tx, {
     scope: { runId },

@@ -54,7 +54,7 @@ async function readRelease(db: Kysely<CampaignTables>, runId: string): Promise<S
   return { ...known, next: isWaiting && !known.isClosed ? (nextAt ?? 'manual') : null };
 }
 
-/** Why a campaign is paused, canceled or failed: what it did by itself while that holds, else what its run says. */
+/** Why a campaign is paused, canceled or failed: the reason of its own pause while it lasts, otherwise the run's reason. */
 export function reasonOf(
   run: { reason: string | null; own_reason: OwnReason | null } | undefined,
   phase: Phase,

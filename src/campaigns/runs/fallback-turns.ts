@@ -65,7 +65,7 @@ interface Judged {
   reached: boolean;
   /** Whether the recipient changes. */
   turns: boolean | null;
-  /** Since when the earlier channel is being waited for, while its time is not over. */
+  /** Since when the run waits for the earlier channel; null once that time is over. */
   counting: Date | null;
 }
 

@@ -97,8 +97,8 @@ interface Ended {
 }
 
 /**
- * Runs that are wanted to go on: the others sleep for reasons of their own. Of those that are being planned, only the ones
- * whose hour has come have a workflow that can be signalled. Returns how many could not be.
+ * Signals the workspace's runs that are to go on; paused runs need no signal. A run that is still planned has a workflow
+ * to signal only once its start time has come. Returns how many runs could not be signalled.
  */
 async function tellRuns(
   db: Kysely<CampaignTables>,

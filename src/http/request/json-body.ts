@@ -94,7 +94,7 @@ function keysIn(root: unknown): number {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/g;
 
-/** The first key that its object has already. */
+/** The first key that stands twice in one object. */
 function findRepeated(text: string): string | undefined {
   const open: Set<string>[] = [];
   for (const [token, colon] of text.matchAll(TOKEN)) {

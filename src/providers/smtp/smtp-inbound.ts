@@ -15,7 +15,7 @@ import type { ReturnPath } from './return-path';
  */
 export interface SmtpInbound {
   readonly port: number;
-  /** Waits for what is being taken; the hosts bring the rest again. */
+  /** Waits for mails that are being received; their senders deliver all others again later. */
   close(): Promise<void>;
 }
 

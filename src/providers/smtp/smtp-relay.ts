@@ -14,7 +14,7 @@ export interface SmtpRelay {
   readonly address: SmtpRelayAddress;
   /** Messages with it or waiting for a connection. */
   readonly load: number;
-  /** What keeps it from being used, while that is not long ago. */
+  /** The last failure to connect, as long as it is recent; the relay is not used meanwhile. */
   readonly trouble: SmtpUnreachable | undefined;
   deliver(mail: RelayedMail): Promise<RelayOutcome>;
   /** Releases messages that wait for a connection, and each connection once its message is settled. */

@@ -20,8 +20,8 @@ import { refusal } from './refusal';
 import { type FlowWay, payloadHash, validateMessages } from './validate-message';
 
 /**
- * Taking messages on. The answer comes after the commit: what was answered for survives the process.
- * A uid answers for itself again as long as its record lives, and with another payload is a conflict.
+ * Accepts messages. The answer comes after the commit, so that an accepted message survives the process. The same uid
+ * gets the same answer as long as its record is kept; with another payload it is a conflict.
  */
 export interface Accept {
   /** One outcome per message, in order; each is judged alone. Errors are DomainErrors. */

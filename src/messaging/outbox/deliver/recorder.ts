@@ -177,7 +177,7 @@ export class Recorder {
     let kept = results;
     const found = foundIn(results.map(({ verdict }) => verdict));
     const options = { workspaceId, provider, lane, closing };
-    /** What is learned of recipients counts with the end of their messages, or neither does. */
+    /** One transaction for the results and for the suppressions that they cause, so that no result is stored without its own. */
     const write = () => {
       if (found.length === 0) return recordResults(db, kept, options);
       return db.transaction().execute(async (transaction) => {

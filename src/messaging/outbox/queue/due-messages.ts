@@ -141,7 +141,7 @@ export async function readWaiting(
   return rows.map(outgoing);
 }
 
-/** Whatever became of them. */
+/** The given messages, in whatever state they are. */
 export async function readMessages(
   db: Kysely<MessagingTables>,
   ids: readonly string[],

@@ -1,11 +1,11 @@
 import type { Message } from '../../../contracts/send';
 
 /**
- * A number for what has a turn of its own on its channel: class, workspace, campaign and sender, and the account that
- * a route led to when it was accepted, because what waits for a refused account must not stand before what does not. It is stored with
- * the message, so that the messages of one flow are read without passing those of all others. FNV-1a over 32 bits:
- * two flows with the same number are read together and are separated in memory. Confirmations of opt-outs have a flow of
- * their own, because they leave while all else that their workspace sends is stopped and not even read.
+ * The number of a flow: the messages of one class, workspace, campaign, sender and account, which take turns with other
+ * flows on their channel. The account is part of it, so that messages for an account that refuses do not block others.
+ * The number is stored with the message, so that one flow is read without passing all others. It is FNV-1a over 32
+ * bits; two flows with the same number are read together and are separated in memory. Confirmations of opt-outs have a
+ * flow of their own, because they leave also while their workspace is stopped.
  */
 export function flowOf(
   workspaceId: string,

@@ -402,7 +402,7 @@ export const ANY_TIME = 0;
 export interface RestrainedSender {
   readonly key: string;
   readonly queue: FairQueue<Entry>;
-  /** Tokens are asked for some of its messages; no others are taken meanwhile. */
+  /** True while permits are requested for some of its messages; no other message is taken until the answer comes. */
   asking: boolean;
   resumeAtMs: number;
 }

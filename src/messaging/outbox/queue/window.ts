@@ -10,11 +10,11 @@ import type { Lane } from './lanes';
 export interface Window {
   readonly lane: Lane;
   readonly channel: Channel;
-  /** By which its messages leave, as far as is known (carriers.ts): whose memory it takes, and who must be open to read it. */
+  /** The account by which its messages leave, as far as is known (carriers.ts). Its memory is counted there. */
   way: string;
   readonly flow: number;
   readonly key: FlowKey;
-  /** Of all its messages: they have a flow of their own (flow.ts). */
+  /** True for all its messages or for none, because confirmations of opt-outs have a flow of their own (flow.ts). */
   readonly confirmsOptOut: true | undefined;
   /** Waiting in memory; what is on its way to the provider is not counted. */
   count: number;
