@@ -25,8 +25,15 @@ const CHECKS = [
   'unsupported_method',
 ];
 
-/** Logging out ends the session of all other calls. */
-const EXCLUDED = ['logOut'];
+/** What ends sessions, or makes logging in need more than a password. Each is tested at the end, by a user of its own. */
+const ENDS_SESSIONS = [
+  'logOut',
+  'endOwnSession',
+  'changeOwnPassword',
+  'setUpTotp',
+  'turnOffTotp',
+  'resetTotp',
+];
 
 /** How to write a content type that Schemathesis does not know. */
 const HOOKS = `import schemathesis
@@ -52,10 +59,18 @@ try {
   const { spare, things } = await makeThings(api, access);
   // Once with ids that exist, and once with whatever ids it thinks of.
   for (const ids of [{ ...things, ...spare }, spare]) {
-    code = Math.max(code, await runSchemathesis(instance.baseUrl, access, ids));
+    const ofPass = await credentialsOf(instance);
+    const but = ENDS_SESSIONS.flatMap((id) => ['--exclude-operation-id', id]);
+    code = Math.max(code, await runSchemathesis(instance.baseUrl, ofPass, ids, but));
+    // Refusals are documented: without credentials that are still good, nothing has been tested.
+    await checkAccess(instance.baseUrl, ofPass);
   }
-  // Refusals are documented: without credentials that are still good, nothing has been tested.
-  await checkAccess(instance.baseUrl, access);
+  const choosesOperations = process.argv.some((argument) => argument.startsWith('--include-'));
+  for (const id of choosesOperations ? [] : ENDS_SESSIONS) {
+    const session = await sessionOfAnother(api, instance.baseUrl, `${id}@example.com`);
+    const only = ['--include-operation-id', id];
+    code = Math.max(code, await runSchemathesis(instance.baseUrl, { ...access, session }, spare, only));
+  }
 } catch (error) {
   process.stderr.write(`${error.message}\n${instance.output()}`);
   code = 1;
@@ -109,15 +124,24 @@ async function credentialsOf({ baseUrl }) {
       authorization: `Basic ${Buffer.from(`${client.id}:${client.secret}`).toString('base64')}`,
     },
   );
-  const session = await post(`${baseUrl}/api/session`, { email: user.email, password: user.password });
-  const cookie = session.headers.get('set-cookie').split(';')[0];
   return {
     client,
     apiKey,
     inboundSecret,
     bearer: (await token.json()).access_token,
-    session: cookie.slice(cookie.indexOf('=') + 1),
+    session: await logIn(baseUrl, user),
   };
+}
+
+async function sessionOfAnother(api, baseUrl, email) {
+  const { data } = await api.administer('/api/admin/users', { email, role: 'admin' });
+  return logIn(baseUrl, { email, password: data.password });
+}
+
+async function logIn(baseUrl, { email, password }) {
+  const answer = await post(`${baseUrl}/api/session`, { email, password });
+  const cookie = answer.headers.get('set-cookie').split(';')[0];
+  return cookie.slice(cookie.indexOf('=') + 1);
 }
 
 async function post(url, body, headers = {}) {
@@ -131,7 +155,7 @@ async function post(url, body, headers = {}) {
 }
 
 /** Secrets stand in a file of this directory, not in arguments, which every process can list. */
-function runSchemathesis(baseUrl, { client, apiKey, bearer, session }, ids) {
+function runSchemathesis(baseUrl, { client, apiKey, bearer, session }, ids, which) {
   const of = (scheme, settings) => [
     `[auth.openapi.${scheme}]`,
     ...Object.entries(settings).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
@@ -158,7 +182,7 @@ function runSchemathesis(baseUrl, { client, apiKey, bearer, session }, ids) {
     ...['--config-file', file, 'run', `${baseUrl}/openapi.json`],
     ...['--checks', CHECKS.join(','), '--max-examples', EXAMPLES, '--phases', 'examples,coverage,fuzzing'],
     ...['--request-timeout', '25', '--suppress-health-check', 'all', '--continue-on-failure'],
-    ...EXCLUDED.flatMap((id) => ['--exclude-operation-id', id]),
+    ...which,
     ...process.argv.slice(2),
   ];
   return new Promise((resolve, reject) => {
