@@ -76,6 +76,7 @@ export function addAccessCommands(program: Command): void {
     },
   ]);
   addWorkspaceCommands(program);
+  addSenderCommands(program);
 }
 
 function addWorkspaceCommands(program: Command): void {
@@ -93,9 +94,40 @@ function addWorkspaceCommands(program: Command): void {
         members(await api.post('/api/admin/workspaces', { name, email }, created)),
     },
   ]);
-  const limits = { name: 'sender-limit', description: 'limits of single senders', as: 'backend' } as const;
+}
+
+const SENDERS = '/api/admin/senders';
+const registered = z.object({ data: z.array(z.looseObject({})) });
+
+function addSenderCommands(program: Command): void {
+  const senders = {
+    name: 'sender',
+    description: 'senders that one workspace has',
+    as: 'administrator',
+  } as const;
   const channel = () =>
     new Option('--channel <channel>', 'of this channel').choices(CHANNELS).makeOptionMandatory();
+  addResource(program, senders, [
+    {
+      usage: 'list',
+      description: 'list the senders of all workspaces',
+      run: async (api) =>
+        table((await api.get(SENDERS, registered)).data, ['id', 'workspace', 'channel', 'sender']),
+    },
+    {
+      usage: 'register <sender>',
+      description: 'give a sender, of email a domain, to one workspace alone',
+      options: [channel(), new Option('--workspace <id>', 'which may use it').makeOptionMandatory()],
+      run: async (api, [sender], { channel: of, workspace }) =>
+        members((await api.post(SENDERS, { workspace, channel: of, sender }, anyRow)).data),
+    },
+    {
+      usage: 'remove <id>',
+      description: 'take a sender away from its workspace',
+      run: async (api, [id]) => members((await api.delete(`${SENDERS}/${segment(id)}`, anyRow)).data),
+    },
+  ]);
+  const limits = { name: 'sender-limit', description: 'limits of single senders', as: 'backend' } as const;
   addResource(program, limits, [
     listOf('/api/sender-limit', ['channel', 'sender', 'rate', 'burst', 'concurrentCalls', 'updatedAt']),
     {

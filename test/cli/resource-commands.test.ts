@@ -129,6 +129,21 @@ describeWithDatabase('commands over HTTP', (database) => {
   );
 
   test(
+    'a sender is registered for one workspace, and taken away again',
+    async () => {
+      const { workspace } = await json<{ workspace: { id: string } }>(
+        'workspace create Third --email third@example.com',
+      );
+      const sender = await json(`sender register shop.example --channel email --workspace ${workspace.id}`);
+      expect(sender).toMatchObject({ workspace: workspace.id, channel: 'email', sender: 'shop.example' });
+      expect(await json<unknown[]>('sender list')).toEqual([sender]);
+      expect(await json(`sender remove ${sender.id}`)).toEqual({ id: sender.id });
+      expect((await fanfare('sender list')).out).toBe('There are none.\n');
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'the limit of a sender is set and lifted',
     async () => {
       expect(await json('sender-limit set 12345 --channel sms --rate 5')).toMatchObject({ rate: 5 });

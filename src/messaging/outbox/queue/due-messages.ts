@@ -132,12 +132,7 @@ export async function readWaiting(
   db: Kysely<MessagingTables>,
   ids: readonly string[],
 ): Promise<OutgoingMessage[]> {
-  const rows = await db
-    .selectFrom('messages as m')
-    .select([...COLUMNS, size.as('size'), confirms.as('confirms')])
-    .where('m.id', '=', sql<string>`any(${ids}::text[])`)
-    .where('m.due_at', 'is not', null)
-    .execute();
+  const rows = await selectThese(db, ids).where('m.due_at', 'is not', null).execute();
   return rows.map(outgoing);
 }
 
@@ -146,13 +141,14 @@ export async function readMessages(
   db: Kysely<MessagingTables>,
   ids: readonly string[],
 ): Promise<OutgoingMessage[]> {
-  const rows = await db
+  return (await selectThese(db, ids).execute()).map(outgoing);
+}
+
+const selectThese = (db: Kysely<MessagingTables>, ids: readonly string[]) =>
+  db
     .selectFrom('messages as m')
     .select([...COLUMNS, size.as('size'), confirms.as('confirms')])
-    .where('m.id', '=', sql<string>`any(${ids}::text[])`)
-    .execute();
-  return rows.map(outgoing);
-}
+    .where('m.id', '=', sql<string>`any(${ids}::text[])`);
 
 function outgoing(row: Omit<Row, 'due_at'>): OutgoingMessage {
   return {
