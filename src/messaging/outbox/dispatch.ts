@@ -99,7 +99,11 @@ export class Dispatcher {
     this.queue = new OutboxQueue({ limits, holds, wayOf: deps.wayOf });
     this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
-    this.ways = new Ways({ wayOf: deps.wayOf, open: (way, before) => this.openWay(way, before), log });
+    this.ways = new Ways({
+      ...{ wayOf: deps.wayOf, log },
+      open: (way, before) => this.openWay(way, before),
+      onProbe: () => void this.poller.bringForward(deps.lanes.all()).then((any) => any && this.lookAgain()),
+    });
     this.expiring = new ExpiringMessages({
       ...{ db, queue: this.queue, lanes: deps.lanes, log },
       recordExpired: async (lane, messages) => {

@@ -104,6 +104,26 @@ describeWithDatabase('probes of a refused account', (database) => {
     expect(arrived.length - before).toBe(1);
   });
 
+  test('a probe finds a message where all were refused and wait for their next try', async () => {
+    const here = await start('a');
+    await here.delivery.acceptMany(rig.workspaceId, bulk('m', 10));
+    await until('all were refused', () => arrived.length >= 10);
+    await until('it is recorded', async () => {
+      const rows = await rig.db.selectFrom('messages').select('code').execute();
+      return rows.filter(({ code }) => code === 'provider_account').length >= 10;
+    });
+    for (const tryNow of [
+      () => owner.change(account, { name: 'Changed' }).then(() => here.delivery.carriersChanged()),
+      () => here.delivery.probeAccount(account.id),
+    ]) {
+      const before = arrived.length;
+      await tryNow();
+      await until('it was tried', () => arrived.length > before, 2_000);
+      await quiet(300);
+      expect(arrived.length - before).toBe(1);
+    }
+  });
+
   test('a good check at one process lets another that is refused try', async () => {
     const [one, other] = [await start('a'), await start('b')];
     await one.delivery.acceptMany(rig.workspaceId, bulk('a', 200));

@@ -33,6 +33,8 @@ export class Ways {
     private readonly deps: {
       wayOf(message: Routed): string;
       open(way: Way, before: RefusedBefore | undefined): ChannelWay;
+      /** A refused account is tried now. */
+      onProbe(): void;
       log: Log;
     },
   ) {}
@@ -40,8 +42,10 @@ export class Ways {
   /** Replaces the way of that id, if there is one. */
   add(way: Way): void {
     this.remove(way.id);
-    this.ways.set(way.id, this.deps.open(way, this.refused.get(way.id)));
+    const before = this.refused.get(way.id);
     this.refused.delete(way.id);
+    this.ways.set(way.id, this.deps.open(way, before));
+    if (before && !before.isLed) this.deps.onProbe();
   }
 
   /** What waits goes back to the queue; the provider is closed when it has answered for what it has. */
@@ -120,14 +124,21 @@ export class Ways {
 
   /** An owner may have put the account right. */
   probe(accountId: string): void {
-    for (const { limiter } of this.ways.values()) if (limiter.account.account === accountId) limiter.probe();
+    for (const { limiter } of this.ways.values()) {
+      if (limiter.account.account !== accountId) continue;
+      limiter.probe();
+      if (limiter.refused) this.deps.onProbe();
+    }
   }
 
   /** What this and other processes told of accounts that they hand nothing over by. */
   heed({ isLed, asked }: ToldPauses): void {
     for (const [id, { limiter }] of this.ways) {
+      if (!limiter.refused) continue;
+      const beforeMs = limiter.pausedUntilMs;
+      limiter.follow(isLed(id, limiter.stateSinceMs));
       if (asked.has(id)) limiter.probe();
-      if (limiter.refused) limiter.follow(isLed(id, limiter.stateSinceMs));
+      if (limiter.pausedUntilMs < beforeMs) this.deps.onProbe();
     }
   }
 
