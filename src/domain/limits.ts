@@ -358,7 +358,7 @@ export const LIMITS = {
   carriersPollMs: 2_000,
   /** A refused account that was made by the API is tried at least so often, because an owner changes it and watches. */
   accountProbeMs: 30_000,
-  /** What a process told of an account holds for so long without being told again: a few polls may be late. */
+  /** What a process says of a paused account holds for so long without being repeated: a few polls may be late. */
   accountPauseLeaseMs: 10_000,
   /** Another process that is refused too tries in the place of one that has had nothing to try with for so long. */
   accountFollowMs: 5_000,

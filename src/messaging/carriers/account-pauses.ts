@@ -7,11 +7,11 @@ import type { MessagingTables } from '../model/tables';
 
 type Stand = AccountState & { since: string };
 
-/** What processes told each other, by the ids of ways (carriers.ts). */
+/** What processes know of each other, by the ids of ways (carriers.ts). */
 export interface ToldPauses {
   /** Whether another process that is refused too, and was first, tries the account. */
   isLed(way: string, sinceMs: number): boolean;
-  /** Ways that an owner has put right, as another process was told. */
+  /** Ways that an owner has put right at another process. */
   asked: ReadonlySet<string>;
 }
 
@@ -63,7 +63,7 @@ export class AccountPauses {
     });
   }
 
-  /** This process is told by the caller; the others learn of it with their next poll. */
+  /** For the other processes, which learn of it with their next poll. */
   async askForProbe(accountId: string): Promise<void> {
     await this.db
       .updateTable('account_pauses')

@@ -85,7 +85,7 @@ export class AccountBreaker {
     if (this.refusal) this.refusal.untilMs = Date.now();
   }
 
-  /** Another process tries the account: this one waits, and is told. */
+  /** Another process tries the account, so that this one waits. */
   follow(untilMs: number): void {
     if (this.refusal) this.refusal.untilMs = Math.max(this.refusal.untilMs, untilMs);
   }

@@ -131,7 +131,7 @@ export class Ways {
     }
   }
 
-  /** What this and other processes told of accounts that they hand nothing over by. */
+  /** What processes know of accounts that they hand nothing over by. */
   heed({ isLed, asked }: ToldPauses): void {
     for (const [id, { limiter }] of this.ways) {
       if (!limiter.refused) continue;
