@@ -307,13 +307,13 @@ function accountsOf({ storage, delivery, accounts }: ApiParts): AdminAccountsDep
   const store = createAccounts({ db, sealing, environment, onChanged: delivery.carriersChanged });
   return {
     store,
-    states: delivery.accounts,
+    states: delivery.accountStates,
     faultOf: delivery.accountFault,
     async check(account) {
       const secrets =
         account.source === 'environment' ? secretsOf(account) : await store.secretsOf(account.id);
       const found = await check(account, secrets);
-      if (found.ok) delivery.probeAccount(account.id);
+      if (found.ok) await delivery.probeAccount(account.id);
       return found;
     },
   };

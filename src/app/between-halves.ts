@@ -9,7 +9,7 @@ import type { CampaignTables } from '../campaigns/model/tables';
 import { readPolicy } from '../campaigns/policy/policy';
 import { liveCampaigns } from '../campaigns/reports/live-campaigns';
 import { stoppedWorkspaces } from '../campaigns/stops/stops';
-import { type Account, isOpenTo } from '../domain/account';
+import { type Account, type AccountState, isOpenTo } from '../domain/account';
 import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
 import type { WorkspacePolicy } from '../domain/policy';
@@ -137,20 +137,20 @@ export function createOverview({
   accounts,
 }: {
   storage: Tables;
-  delivery: Pick<Delivery, 'accountStands'>;
+  delivery: Pick<Delivery, 'accountStates'>;
   accounts: { list(): Promise<Account[]> };
 }): (workspaceId: string) => Promise<Overview> {
   const messaging = storage.tables<MessagingTables>();
   const outboxOf = createOutboxOverview(messaging, stoppedWorkspaces);
   return async (workspaceId) => {
-    const [campaigns, outbox, known, lastHour] = await Promise.all([
+    const [campaigns, outbox, known, stands, lastHour] = await Promise.all([
       liveCampaigns(storage.tables<CampaignTables>(), workspaceId),
       outboxOf(workspaceId),
       accounts.list(),
+      delivery.accountStates(),
       readLastHour(messaging, workspaceId),
     ]);
     const own = known.filter((account) => !account.disabled && isOpenTo(account, workspaceId));
-    const stands = delivery.accountStands();
     return { campaigns, outbox, accounts: own.flatMap((one) => standOf(one, stands)), lastHour };
   };
 }
@@ -158,7 +158,10 @@ export function createOverview({
 const WORST_FIRST = ['paused', 'throttled', 'ok'] as const;
 
 /** An account with several channels stands as its worst one does. One that could not be opened here has no state. */
-function standOf({ id, name, kind }: Account, stands: ReturnType<Delivery['accountStands']>): AccountStand[] {
+function standOf(
+  { id, name, kind }: Account,
+  stands: readonly (AccountState & { since: string })[],
+): AccountStand[] {
   const [worst] = stands
     .filter((stand) => stand.account === id)
     .sort((one, other) => WORST_FIRST.indexOf(one.state) - WORST_FIRST.indexOf(other.state));

@@ -358,6 +358,10 @@ export const LIMITS = {
   carriersPollMs: 2_000,
   /** A refused account that was made by the API is tried at least so often, because an owner changes it and watches. */
   accountProbeMs: 30_000,
+  /** What a process says of a paused account holds for so long without being repeated: a few polls may be late. */
+  accountPauseLeaseMs: 10_000,
+  /** Another process that is refused too tries in the place of one that has had nothing to try with for so long. */
+  accountFollowMs: 5_000,
   /** An account that throttles for so long without taking a message is passed over, where its route says so. */
   failoverThrottledMs: 60_000,
   /** How long `doctor` waits for all accounts that were made by the API. */

@@ -19,8 +19,8 @@ import { parseBody, problemsOf } from './request/validation';
 
 export interface AdminAccountsDeps {
   store: Accounts;
-  /** How they stand, as this process knows. */
-  states(): AccountState[];
+  /** How they stand, as all processes know. */
+  states(): Promise<AccountState[]>;
   /** Why nothing is handed over by an account, if it could not be opened. */
   faultOf(accountId: string): string | undefined;
   /** Connects, sends nothing; good, it lets a refused account be tried at once. */
@@ -33,9 +33,10 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
   const startedAt = new Date().toISOString();
   const presentAll = async (accounts: readonly Account[]) => {
     const closed = await store.closedSenders(accounts.map(({ id }) => id));
+    const standings = await states();
     return accounts.map((account) => ({
       ...shown(account),
-      ...standing(account, states(), faultOf(account.id), startedAt),
+      ...standing(account, standings, faultOf(account.id), startedAt),
       closedSenders: closed.get(account.id) ?? [],
     }));
   };
@@ -152,7 +153,7 @@ const listAccounts: Operation = {
   tag,
   summary: 'List accounts at carriers',
   description:
-    'Those of the environment (`default-email`, `default-sms`, `default-voice`) come first. `state` is what the process that answers knows.',
+    'Those of the environment (`default-email`, `default-sms`, `default-voice`) come first. An account that the carrier refuses at any process is `paused`.',
   answers: { 200: json('All of them.', accounts, answered(200, 'Accounts', [ACCOUNT])) },
 };
 
@@ -183,7 +184,7 @@ const getAccount: Operation = {
   access: { role: 'owner' },
   summary: 'Read an account',
   description:
-    'With its state in the process that answers, and the names of the secrets that are set, never their values.',
+    'With its state at all processes, and the names of the secrets that are set, never their values.',
   answers: { 200: json('The account.', oneAccount, answered(200, 'Account', ACCOUNT)) },
 };
 
@@ -193,12 +194,12 @@ const changeAccount: Operation = {
   access: { role: 'owner' },
   summary: 'Change an account',
   description:
-    'Members of `settings` and `secrets` are changed one by one; null takes one away. A refused account is tried at once.',
+    'Members of `settings` and `secrets` are changed one by one; null takes one away. A refused account is tried at once with one message, and opens when that is taken. A channel for which a route names the account cannot be taken away.',
   body: jsonBody(accountChange, { slower: { ratePerSecond: 20 } }),
   answers: {
     200: json('Changed.', oneAccount, answered(200, 'Account changed', { ...ACCOUNT, ratePerSecond: 20 })),
   },
-  errors: ['environment_account', 'dependency_down'],
+  errors: ['environment_account', 'account_routed', 'dependency_down'],
 };
 
 const deleteAccount: Operation = {

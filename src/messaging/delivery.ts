@@ -72,6 +72,8 @@ export interface Delivery {
   accounts(): AccountState[];
   /** The same, each with the time since when it has had its state. */
   accountStands(): (AccountState & { since: string })[];
+  /** The same as all processes know it: one that is refused at any of them is `paused`. */
+  accountStates(): Promise<(AccountState & { since: string })[]>;
   /** Accounts or routes were changed: this process need not wait to learn of it. */
   carriersChanged(): Promise<void>;
   /** Why nothing is handed over by an account in this process, if it could not be opened. */
@@ -84,7 +86,7 @@ export interface Delivery {
   /** What of the messages carriers cannot do, before any is sent. Throws `not_found` for an unknown template. */
   findInabilities(question: SendingQuestion): Promise<SendingFinding[]>;
   /** An owner may have put the account right. */
-  probeAccount(accountId: string): void;
+  probeAccount(accountId: string): Promise<void>;
   /** Whether messages with this tag are held. */
   readHold(workspaceId: string, campaign: string): Promise<boolean>;
   hold(workspaceId: string, campaign: string): Promise<void>;
@@ -267,6 +269,9 @@ class MessageDelivery implements Delivery {
       since: new Date(limiter.stateSinceMs).toISOString(),
     }));
 
+  readonly accountStates: Delivery['accountStates'] = async () =>
+    this.carriers?.states() ?? this.accountStands();
+
   readonly carriersChanged: Delivery['carriersChanged'] = async () => this.carriers?.refresh();
 
   readonly accountFault: Delivery['accountFault'] = (accountId) => this.carriers?.faultOf(accountId);
@@ -285,9 +290,10 @@ class MessageDelivery implements Delivery {
     if (open.length > 0) await this.carriers?.refresh();
   };
 
-  readonly probeAccount: Delivery['probeAccount'] = (accountId) => {
+  readonly probeAccount: Delivery['probeAccount'] = async (accountId) => {
     this.dispatcher.ways.probe(accountId);
     this.dispatcher.wake();
+    await this.carriers?.askForProbe(accountId);
   };
 
   readonly hold: Delivery['hold'] = async (workspaceId, campaign) => {
@@ -359,6 +365,7 @@ class MessageDelivery implements Delivery {
       observer: this.deps.observer,
       traces: this.deps.traces,
       foreground: this.deps.foreground,
+      onDown: () => this.tellDown(),
     });
     for (const channel of CHANNELS) {
       const id = defaultAccountId(channel);
@@ -382,6 +389,11 @@ class MessageDelivery implements Delivery {
         },
         removeWay: (id) => this.dispatcher.ways.remove(id),
         isDown: (way) => this.dispatcher.ways.isDown(way),
+        ownStates: () => this.accountStands(),
+        onPauses: (told) => {
+          this.dispatcher.ways.heed(told);
+          this.dispatcher.wake();
+        },
         onSenderClosed: () => this.dispatcher.rerouted(),
         onRouted: (processes) => {
           this.dispatcher.ways.shareWith(processes);
@@ -389,6 +401,16 @@ class MessageDelivery implements Delivery {
         },
       })
     );
+  }
+
+  /** At once, because another process may wait for what this one has found out. */
+  private tellDown(): void {
+    this.carriers?.refresh().catch((error: unknown) => {
+      this.deps.log.warn(
+        { err: error },
+        'Other processes do not know yet how an account stands; trying again',
+      );
+    });
   }
 
   private openAcceptance() {

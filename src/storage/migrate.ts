@@ -51,6 +51,7 @@ import * as registeredSenders from './migrations/0098-registered-senders';
 import * as eventTokens from './migrations/0099-event-tokens';
 import * as auditAppend from './migrations/0100-audit-append';
 import * as accountCalls from './migrations/0103-account-calls';
+import * as accountPauses from './migrations/0104-account-pauses';
 import * as recipientCodes from './migrations/0105-recipient-codes';
 import * as gradual from './migrations/0109-gradual-updates';
 import * as runRetention from './migrations/0110-run-retention';
@@ -113,6 +114,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0111-room-for-receipts': roomForReceipts.UP,
   '0114-account-senders': accountSenders.UP,
   '0103-account-calls': accountCalls.UP,
+  '0104-account-pauses': accountPauses.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */

@@ -32,7 +32,7 @@ describeWithDatabase('the overview of a workspace', (database) => {
   const overview = (stands: object[] = [], accounts: Account[] = []) =>
     createOverview({
       storage,
-      delivery: { accountStands: () => stands as never },
+      delivery: { accountStates: async () => stands as never },
       accounts: { list: async () => accounts },
     });
 

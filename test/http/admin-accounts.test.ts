@@ -247,6 +247,13 @@ describeWithDatabase('administration of accounts and routes', (database) => {
     expect(voice).toEqual(routes[2]);
     const refused = await call('DELETE', `/accounts/${id}`);
     expect([refused.status, refused.body.code]).toEqual([409, 'account_routed']);
+    const patch = async (channels: string[]) => call('PATCH', `/accounts/${id}`, { channels });
+    const narrower = await patch(['sms']);
+    expect([narrower.status, narrower.body.code]).toEqual([409, 'account_routed']);
+    expect((await call('GET', `/accounts/${id}`)).body.data.channels).toEqual(HTTP.channels);
+    expect((await patch(['voice', 'sms'])).status).toBe(200);
+    await call('PUT', '/routes', { routes: [routes[0]] });
+    expect((await patch(['sms'])).status).toBe(200);
     await call('PUT', '/routes', { routes: [] });
     expect((await call('DELETE', `/accounts/${id}`)).status).toBe(200);
   });

@@ -9,6 +9,7 @@ import { describeWithDatabase } from '../support/storage';
 /** The file that deletes rows of a table by their age, or when they have served. */
 const RULES: Record<string, string> = {
   access_tokens: 'src/messaging/retention.ts',
+  account_pauses: 'src/messaging/carriers/account-pauses.ts',
   audit_entries: 'src/audit/retention.ts',
   calls: 'src/campaigns/retention.ts',
   campaign_phase_changes: 'src/campaigns/reports/phase-changes.ts',

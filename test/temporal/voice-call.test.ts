@@ -174,6 +174,35 @@ describe('the workflow of a call', () => {
     },
     LIMIT_MS,
   );
+
+  it(
+    'waits for the two days that its policy names before it dials again, by a timer alone',
+    async () => {
+      const seconds = 2 * 24 * 3_600;
+      place = async ({ runId, attempt }) => {
+        await tell(runId, attempt, 'busy');
+        return { kind: 'placed' };
+      };
+      const policy = {
+        ...{ retry: { busy: { maxAttempts: 2, delaysSeconds: [seconds] } }, maxAttempts: 2 },
+        machine: 'speak' as const,
+      };
+      const handle = await start({ policy });
+      const timers = async () =>
+        ((await handle.fetchHistory()).events ?? []).flatMap(
+          ({ timerStartedEventAttributes: timer }) => Number(timer?.startToFireTimeout?.seconds ?? 0) || [],
+        );
+      await until('it waits', async () => (await timers()).some((one) => one >= seconds * 0.9));
+      const [step] = asked.steps;
+      const wait = step?.kind === 'redial' ? step.afterSeconds : 0;
+      expect(Math.abs(wait / seconds - 1)).toBeLessThanOrEqual(0.1);
+      expect(await timers()).toContain(Math.floor(wait));
+      expect(asked.place).toEqual([1]);
+      await executions(handle);
+      await handle.terminate();
+    },
+    LIMIT_MS,
+  );
 });
 
 /** The one that continues it, if any. */

@@ -5007,10 +5007,10 @@ export type ChangeAccountErrors = {
         code?: 'request_timeout';
     };
     /**
-     * Account is of the environment (`environment_account`).
+     * Account is of the environment (`environment_account`). A route names the account (`account_routed`).
      */
     409: Problem & {
-        code?: 'environment_account';
+        code?: 'environment_account' | 'account_routed';
     };
     /**
      * Body too large (`body_too_large`).

@@ -88,6 +88,7 @@ export function createAccounts(deps: {
         const before = proofsOf(row.settings, secrets);
         const input = judge(changed(row, secrets, change));
         await refuseUnknownWorkspaces(tx, input.workspaces);
+        await refuseRoutedChannels(tx, row, input.channels);
         const after = await tx
           .updateTable('accounts')
           .set({
@@ -114,10 +115,7 @@ export function createAccounts(deps: {
       refuseEnvironment(id);
       await inOrder(async (tx) => {
         const account = toAccount(await find(tx, id));
-        const { routes } = await tx.selectFrom('carrier_settings').select('routes').executeTakeFirstOrThrow();
-        if (routes.some((route) => route.accounts.some((one) => one.account === id))) {
-          throw new DomainError('account_routed', `A route names the account ${id}; change the routes first`);
-        }
+        await refuseRoutedChannels(tx, { id, channels: [...CHANNELS] }, []);
         const busy = await tx
           .selectFrom('handover_batches')
           .select('id')
@@ -125,6 +123,7 @@ export function createAccounts(deps: {
           .limit(1)
           .executeTakeFirst();
         if (busy) throw new DomainError('account_busy', `Messages are under way by the account ${id}`);
+        await tx.deleteFrom('account_pauses').where('account_id', '=', id).execute();
         await tx.deleteFrom('account_senders').where('account_id', '=', id).execute();
         await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();
       });
@@ -197,6 +196,25 @@ async function refuseUnknownWorkspaces(tx: Tx, workspaces: readonly string[]): P
   );
   if (errors.length > 0)
     throw new DomainError('invalid_request', 'An unknown workspace is named', { errors });
+}
+
+/** As routes to an account without their channel cannot be put, a change cannot make them. */
+async function refuseRoutedChannels(
+  tx: Tx,
+  { id, channels: before }: Pick<Row, 'id' | 'channels'>,
+  after: readonly Channel[],
+): Promise<void> {
+  const lost = before.filter((one) => !after.includes(one));
+  if (lost.length === 0) return;
+  const { routes } = await tx.selectFrom('carrier_settings').select('routes').executeTakeFirstOrThrow();
+  const route = routes.find(
+    ({ channel, accounts }) => lost.includes(channel) && accounts.some(({ account }) => account === id),
+  );
+  if (!route) return;
+  throw new DomainError(
+    'account_routed',
+    `A route for ${route.channel} names the account ${id}; change the routes first`,
+  );
 }
 
 export function toAccount(row: Row): Account {

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import { type Account, defaultAccountId } from '../../domain/account';
+import { type Account, type AccountState, defaultAccountId } from '../../domain/account';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import {
@@ -15,6 +15,7 @@ import type { Provider } from '../../providers/provider';
 import type { Inability, Wish } from '../../providers/vendor/vendor';
 import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../model/tables';
+import { AccountPauses, type ToldPauses } from './account-pauses';
 import { openAccountSecrets } from './account-secrets';
 import { live, toAccount } from './accounts';
 import { type ClosedSender, ClosedSenderMemory, type SenderRefusal } from './closed-senders';
@@ -43,6 +44,10 @@ export interface Carriers {
   isClosed(accountId: string, message: Pick<Routed, 'channel' | 'from'>): boolean;
   /** Why the message waits, where every account that it may leave by is closed to its sender. */
   closedFor(message: Routed): (ClosedSender & { account: Account }) | undefined;
+  /** How accounts stand at this process and all others. */
+  states(): Promise<(AccountState & { since: string })[]>;
+  /** An owner has put the account right: processes that are refused try it. */
+  askForProbe(accountId: string): Promise<void>;
   refresh(): Promise<void>;
   start(): Promise<void>;
   stop(): void;
@@ -96,6 +101,9 @@ export function createCarriers(
     onSenderClosed(): void;
     /** Whether a way certainly takes nothing now. */
     isDown(way: string): boolean;
+    /** How accounts stand at this process. */
+    ownStates(): (AccountState & { since: string })[];
+    onPauses(told: ToldPauses): void;
   },
 ): Carriers {
   return new RoutedCarriers(deps);
@@ -109,6 +117,7 @@ class RoutedCarriers implements Carriers {
   private timer: NodeJS.Timeout | undefined;
   private refreshing: Promise<void> = Promise.resolve();
   private readonly closedSenders: ClosedSenderMemory;
+  private readonly pauses: AccountPauses;
 
   constructor(
     private readonly deps: CarriersDeps & {
@@ -123,10 +132,14 @@ class RoutedCarriers implements Carriers {
       onSenderClosed(): void;
       /** Whether a way certainly takes nothing now. */
       isDown(way: string): boolean;
+      /** How accounts stand at this process. */
+      ownStates(): (AccountState & { since: string })[];
+      onPauses(told: ToldPauses): void;
     },
   ) {
     this.accounts = new Map<string, Account>(deps.environment.map((one) => [one.id, one]));
     this.closedSenders = new ClosedSenderMemory(deps.db, deps.log);
+    this.pauses = new AccountPauses(deps.db);
   }
 
   readonly wayOf: Carriers['wayOf'] = (message) => this.wayUnless(message);
@@ -169,6 +182,10 @@ class RoutedCarriers implements Carriers {
     return found && account && { ...found, account };
   };
 
+  readonly states: Carriers['states'] = () => this.pauses.with(this.deps.ownStates());
+
+  readonly askForProbe: Carriers['askForProbe'] = (id) => this.pauses.askForProbe(id);
+
   readonly refresh = (): Promise<void> => {
     const next = this.refreshing.catch(() => undefined).then(this.poll);
     this.refreshing = next.catch(() => undefined);
@@ -189,11 +206,15 @@ class RoutedCarriers implements Carriers {
 
   private readonly poll = async (): Promise<void> => {
     await this.closedSenders.write();
-    const { rows } = await sql<{ revision: string; processes: number }>`
+    const { rows } = await sql<{ revision: string; processes: number; paused: boolean }>`
       select revision::text, (
         select count(distinct owner) from dispatch_lanes where lease_until > now()
-      )::int as processes from carrier_settings`.execute(this.deps.db);
+      )::int as processes, exists (select from account_pauses) as paused from carrier_settings`.execute(
+      this.deps.db,
+    );
     const [row] = rows;
+    const paused = this.deps.ownStates().filter(({ state }) => state !== 'ok');
+    if (paused.length > 0 || row?.paused) this.deps.onPauses(await this.pauses.exchange(paused));
     const now = `${row?.revision} ${row?.processes}`;
     if (now === this.revision) return;
     await this.readAll(row?.processes ?? 1);

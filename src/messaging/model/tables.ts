@@ -311,6 +311,18 @@ export interface MessagingTables {
     closed_at: CreatedAt;
     reopened_at: Timestamp | null;
   };
+  account_pauses: {
+    account_id: string;
+    channel: Channel;
+    owner: string;
+    kind: string;
+    state: 'paused' | 'throttled';
+    reason: string | null;
+    since: Timestamp;
+    next_try_at: Timestamp | null;
+    probe_asked_at: Timestamp | null;
+    lease_until: Timestamp;
+  };
   event_tokens: { account: string; token: Buffer; body: Buffer; at: CreatedAt };
   vendor_calls: {
     message_id: string;

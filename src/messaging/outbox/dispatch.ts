@@ -17,7 +17,7 @@ import { ChannelDelivery } from './deliver/channel-delivery';
 import type { Recorded } from './deliver/groups';
 import type { ListUnsubscribe } from './deliver/list-unsubscribe';
 import { asExpired, GroupOpener } from './deliver/opener';
-import { createProviderLimiter, throttledSenders } from './deliver/provider-limiter';
+import { createProviderLimiter, type RefusedBefore, throttledSenders } from './deliver/provider-limiter';
 import { type Leaving, Recorder } from './deliver/recorder';
 import { recoverGroups } from './deliver/recover';
 import { type ChannelWay, Ways } from './deliver/ways';
@@ -65,6 +65,8 @@ interface Deps {
   foreground?: Foreground | undefined;
   log: Log;
   events: OutboxEvents;
+  /** An account is refused from now on, or no longer. */
+  onDown?(): void;
 }
 
 /** Longest sleep of the one timer; clocks may be set meanwhile. */
@@ -97,7 +99,11 @@ export class Dispatcher {
     this.queue = new OutboxQueue({ limits, holds, wayOf: deps.wayOf });
     this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
-    this.ways = new Ways({ wayOf: deps.wayOf, open: (way) => this.openWay(way), log });
+    this.ways = new Ways({
+      ...{ wayOf: deps.wayOf, log },
+      open: (way, before) => this.openWay(way, before),
+      onProbe: () => void this.poller.bringForward(deps.lanes.all()).then((any) => any && this.lookAgain()),
+    });
     this.expiring = new ExpiringMessages({
       ...{ db, queue: this.queue, lanes: deps.lanes, log },
       recordExpired: async (lane, messages) => {
@@ -227,7 +233,10 @@ export class Dispatcher {
   private lookAtAccounts(now: number): void {
     const down = this.ways.down(now);
     const known = down.join();
-    if (known !== this.down) this.queue.reroute();
+    if (known !== this.down) {
+      this.queue.reroute();
+      this.deps.onDown?.();
+    }
     this.down = known;
     for (const id of down) {
       if (!this.ways.wantsProbe(id, now)) continue;
@@ -235,7 +244,7 @@ export class Dispatcher {
     }
   }
 
-  private openWay({ id, account, provider: carrier }: Way): ChannelWay {
+  private openWay({ id, account, provider: carrier }: Way, before: RefusedBefore | undefined): ChannelWay {
     const { db, templates, listUnsubscribe, lanes, holds, observer, log } = this.deps;
     const { queue } = this;
     const { channel } = carrier;
@@ -243,7 +252,7 @@ export class Dispatcher {
       id: account.id,
       // What would only wait at the vendor waits here, where it can be held and taken back.
       ratePerSecond: rateOf(account, channel),
-      traces: this.deps.traces,
+      ...{ traces: this.deps.traces, before },
       probeMaxMs: account.source === 'api' ? LIMITS.accountProbeMs : undefined,
       sharesChannel: () => this.ways.isOneOfSeveral(channel),
     });

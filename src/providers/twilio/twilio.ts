@@ -4,7 +4,7 @@ import { impossible, longerThan } from '../vendor/inabilities';
 import type { Vendor, VendorAccount, VendorOptions } from '../vendor/vendor';
 import { objectIn, resultOfAnswer, wordIn } from '../vendor/vendor-answer';
 import { readTwilioCallback } from './twilio-callback';
-import { openTwilioClient, readTwilio } from './twilio-client';
+import { openTwilioClient, readTwilio, TWILIO_URL } from './twilio-client';
 import { foundIn } from './twilio-look-up';
 import { openTwilioVoice, TWILIO_VOICE } from './twilio-voice';
 
@@ -35,11 +35,18 @@ async function check(account: VendorAccount): Promise<{ ok: boolean; detail: str
     }
     const word = readTwilio(answer);
     const said = word.kind === 'refused' ? [word.code, word.message].filter(Boolean).join(' ') : '';
-    return { ok: false, detail: `${answer.status} ${said}`.trim() };
+    return {
+      ok: false,
+      detail: `${answer.status} ${said}`.trim() + (answer.status === 401 ? regionHint(account) : ''),
+    };
   } finally {
     await client.close();
   }
 }
+
+/** A token or key of another region is refused like a wrong one. */
+const regionHint = ({ settings: { url = TWILIO_URL } }: VendorAccount): string =>
+  `; a token or key holds in one region alone, and ${new URL(url).host} was asked`;
 
 const TEXT_CHARS = 1_600;
 /** Twilio takes 1 to 36,000 s, and counts the time in its own queue only. */

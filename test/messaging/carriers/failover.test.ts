@@ -208,7 +208,7 @@ describeWithDatabase('failover', (database) => {
           await until('each was offered', () =>
             uids.every((uid) => first.of(uid).length + second.of(uid).length > 0),
           );
-          delivery.probeAccount(accounts[0]?.id ?? '');
+          await delivery.probeAccount(accounts[0]?.id ?? '');
           for (const uid of uids) expectExact(uid);
         },
       ),

@@ -8,7 +8,7 @@ import type {
   Provider,
   ReceiptSink,
 } from '../../../src/providers/provider';
-import { openTwilioSms } from '../../../src/providers/twilio/twilio';
+import { openTwilioSms, TWILIO } from '../../../src/providers/twilio/twilio';
 import type { VendorAccount } from '../../../src/providers/vendor/vendor';
 import { type FakeAnswer, type FakeTwilio, startFakeTwilio, TO } from '../../support/fake-twilio';
 import { providerConformance, type Rig } from '../conformance';
@@ -55,6 +55,21 @@ async function createRig(): Promise<Rig> {
     );
   return { open, delivered, close: () => fake.close() };
 }
+
+test('a check whose token is refused names the address, since the token may be of another region', async () => {
+  const fake = await startFakeTwilio();
+  try {
+    const account = accountAt(fake);
+    expect(await TWILIO.check(account)).toEqual({ ok: true, detail: 'The account is active' });
+    const { ok, detail } = await TWILIO.check({ ...account, secrets: { authToken: 'of-another-region' } });
+    expect([ok, detail]).toEqual([
+      false,
+      `401 20003 Authenticate; a token or key holds in one region alone, and ${new URL(fake.url).host} was asked`,
+    ]);
+  } finally {
+    await fake.close();
+  }
+});
 
 const addressesAt = (publicUrl: () => string) => ({
   callback: (id: string) => `${publicUrl()}/inbound/twilio/acc_1?m=${id}`,

@@ -5,7 +5,8 @@ import type { Log } from '../../../log';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
 import type { DeliveryObserver } from '../../model/observer';
 
-interface Refusal {
+/** That a carrier refuses an account. It outlives a change of the account, which says nothing of the carrier. */
+export interface Refusal {
   code: string;
   sinceMs: number;
   tries: number;
@@ -42,7 +43,10 @@ export class AccountBreaker {
     private readonly log: Log,
     private readonly observer?: DeliveryObserver,
     private readonly probeMaxMs: number = LIMITS.accountPauseMaxMs,
-  ) {}
+    before?: Refusal,
+  ) {
+    this.refusal = before;
+  }
 
   get pausedUntilMs(): number {
     return this.refusal?.untilMs ?? 0;
@@ -56,6 +60,10 @@ export class AccountBreaker {
   /** The carrier refuses the account, and not only single messages among others that it takes. */
   get isRefused(): boolean {
     return (this.refusal?.tries ?? 0) > 0;
+  }
+
+  get refused(): Refusal | undefined {
+    return this.isRefused ? this.refusal : undefined;
   }
 
   get state(): AccountState {
@@ -75,6 +83,11 @@ export class AccountBreaker {
   /** The next message is tried at once. */
   probe(): void {
     if (this.refusal) this.refusal.untilMs = Date.now();
+  }
+
+  /** Another process tries the account, so that this one waits. */
+  follow(untilMs: number): void {
+    if (this.refusal) this.refusal.untilMs = Math.max(this.refusal.untilMs, untilMs);
   }
 
   /** What the results of messages that were offered at `startedMs` mean for each of them. */

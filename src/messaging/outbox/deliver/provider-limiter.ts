@@ -4,7 +4,7 @@ import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
 import type { DeliveryObserver, MessageTraces } from '../../model/observer';
-import { AccountBreaker } from './account-breaker';
+import { AccountBreaker, type Refusal } from './account-breaker';
 import { Pace } from './pace';
 
 /**
@@ -27,6 +27,10 @@ export interface ProviderLimiter {
   isDown(nowMs: number): boolean;
   /** The account may have been put right: tries it now. */
   probe(): void;
+  /** Whether another process that is refused too tries the account for both. When it no longer does, this one tries. */
+  follow(isLed: boolean): void;
+  /** What another limiter has to know that takes this one's place. */
+  readonly refused: RefusedBefore | undefined;
   /** The carrier refused our account: one message at a time may be with it. */
   readonly isTrying: boolean;
   /** Hands messages over; answers one result each and never throws. */
@@ -36,12 +40,19 @@ export interface ProviderLimiter {
   onResults(messages: readonly HandOver[], results: readonly HandOverResult[]): readonly HandOverResult[];
 }
 
+export interface RefusedBefore {
+  refusal: Refusal;
+  isLed: boolean;
+}
+
 export interface LimiterAccount {
   id?: string;
   ratePerSecond?: number | undefined;
   /** The longest wait between two tries of an account that is refused. */
   probeMaxMs?: number | undefined;
   traces?: MessageTraces | undefined;
+  /** The account was refused before it was changed: one message finds out whether it still is. */
+  before?: RefusedBefore | undefined;
   /** Other accounts carry the channel too: a sender that is throttled here may be welcome there. */
   sharesChannel?(): boolean;
 }
@@ -68,6 +79,7 @@ class WayLimiter implements ProviderLimiter {
   private throttledSinceMs = 0;
   private readonly throttle = new LongThrottle();
   private readonly breaker: AccountBreaker;
+  private isLed = false;
   pausedUntilMs: ProviderLimiter['pausedUntilMs'];
   readonly pace: ProviderLimiter['pace'];
 
@@ -84,8 +96,15 @@ class WayLimiter implements ProviderLimiter {
       Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
     );
     this.size = Math.min(100, this.sizeMax);
-    this.breaker = new AccountBreaker(channel, provider.name, log, observer, options.probeMaxMs);
+    const { probeMaxMs, before } = options;
+    this.breaker = new AccountBreaker(channel, provider.name, log, observer, probeMaxMs, before?.refusal);
     this.pausedUntilMs = 0;
+    if (before) {
+      this.size = PROBE_SIZE;
+      this.isLed = before.isLed;
+      if (before.isLed) this.pausedUntilMs = before.refusal.untilMs;
+      else this.breaker.probe();
+    }
     this.pace = options.ratePerSecond === undefined ? undefined : new Pace(options.ratePerSecond);
   }
 
@@ -120,6 +139,20 @@ class WayLimiter implements ProviderLimiter {
     this.breaker.probe();
     this.pausedUntilMs = 0;
   };
+
+  readonly follow: ProviderLimiter['follow'] = (isLed) => {
+    const wasLed = this.isLed;
+    this.isLed = isLed && this.breaker.isRefused;
+    if (this.isLed) {
+      this.breaker.follow(Date.now() + LIMITS.accountFollowMs);
+      this.pausedUntilMs = Math.max(this.pausedUntilMs, this.breaker.pausedUntilMs);
+    } else if (wasLed) this.probe();
+  };
+
+  get refused(): ProviderLimiter['refused'] {
+    const { refused: refusal } = this.breaker;
+    return refusal && { refusal, isLed: this.isLed };
+  }
 
   get isTrying(): ProviderLimiter['isTrying'] {
     return this.breaker.isTrying || this.throttle.isLong(Date.now());

@@ -1,11 +1,13 @@
 import type { AccountState } from '../../../domain/account';
 import { CHANNELS, type Channel } from '../../../domain/channel';
+import { LIMITS } from '../../../domain/limits';
 import type { Routed } from '../../../domain/route';
 import type { Log } from '../../../log';
+import type { ToldPauses } from '../../carriers/account-pauses';
 import { defaultWayOf, type Way } from '../../carriers/carriers';
 import type { Window } from '../queue/window';
 import type { ChannelDelivery } from './channel-delivery';
-import type { ProviderLimiter } from './provider-limiter';
+import type { ProviderLimiter, RefusedBefore } from './provider-limiter';
 import type { Recorder } from './recorder';
 
 /** An account's way on one channel: to the provider and into the table. */
@@ -24,11 +26,15 @@ export class Ways {
   private readonly ways = new Map<string, ChannelWay>();
   /** Accounts that are gone, and still have messages with their carrier. */
   private readonly leaving = new Set<Promise<void>>();
+  /** Accounts that were refused when they were closed: a change of ours does not mean that the carrier takes messages again. */
+  private readonly refused = new Map<string, RefusedBefore>();
 
   constructor(
     private readonly deps: {
       wayOf(message: Routed): string;
-      open(way: Way): ChannelWay;
+      open(way: Way, before: RefusedBefore | undefined): ChannelWay;
+      /** A refused account is tried now. */
+      onProbe(): void;
       log: Log;
     },
   ) {}
@@ -36,7 +42,10 @@ export class Ways {
   /** Replaces the way of that id, if there is one. */
   add(way: Way): void {
     this.remove(way.id);
-    this.ways.set(way.id, this.deps.open(way));
+    const before = this.refused.get(way.id);
+    this.refused.delete(way.id);
+    this.ways.set(way.id, this.deps.open(way, before));
+    if (before && !before.isLed) this.deps.onProbe();
   }
 
   /** What waits goes back to the queue; the provider is closed when it has answered for what it has. */
@@ -44,11 +53,20 @@ export class Ways {
     const way = this.ways.get(id);
     if (!way) return;
     this.ways.delete(id);
+    this.remember(id, way.limiter.refused);
     const work = close(way).catch((error: unknown) =>
       this.deps.log.error({ err: error, way: id }, 'An account could not be closed'),
     );
     this.leaving.add(work);
     void work.finally(() => this.leaving.delete(work));
+  }
+
+  private remember(id: string, before: RefusedBefore | undefined): void {
+    if (!before) return;
+    const [oldest] = this.refused.keys();
+    // Deleted accounts never come back for theirs.
+    if (this.refused.size >= LIMITS.accounts && oldest !== undefined) this.refused.delete(oldest);
+    this.refused.set(id, before);
   }
 
   all(): IterableIterator<ChannelWay> {
@@ -106,7 +124,22 @@ export class Ways {
 
   /** An owner may have put the account right. */
   probe(accountId: string): void {
-    for (const { limiter } of this.ways.values()) if (limiter.account.account === accountId) limiter.probe();
+    for (const { limiter } of this.ways.values()) {
+      if (limiter.account.account !== accountId) continue;
+      limiter.probe();
+      if (limiter.refused) this.deps.onProbe();
+    }
+  }
+
+  /** What processes know of accounts that they hand nothing over by. */
+  heed({ isLed, asked }: ToldPauses): void {
+    for (const [id, { limiter }] of this.ways) {
+      if (!limiter.refused) continue;
+      const beforeMs = limiter.pausedUntilMs;
+      limiter.follow(isLed(id, limiter.stateSinceMs));
+      if (asked.has(id)) limiter.probe();
+      if (limiter.pausedUntilMs < beforeMs) this.deps.onProbe();
+    }
   }
 
   /** Opens nothing more; resolves when all that was with a provider is recorded. */

@@ -1,4 +1,5 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
+import { LIMITS } from '../../../domain/limits';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 
@@ -125,6 +126,23 @@ export async function firstOfFlows(db: Kysely<MessagingTables>, lane: string): P
     select * from flows
   `.execute(db);
   return rows.map((row) => ({ message: outgoing(row), dueMs: row.due_at.getTime() }));
+}
+
+/**
+ * Makes messages due that an account refused and that wait for its next try. Those of other accounts come too, and wait
+ * in memory. Answers whether there were any.
+ */
+export async function bringRefusedForward(
+  db: Kysely<MessagingTables>,
+  lanes: readonly string[],
+): Promise<boolean> {
+  const { numAffectedRows = 0n } = await sql`
+    update messages set due_at = now() where id = any(array(
+      select id from messages where lane = any(${lanes}::text[]) and due_at > now()
+        and due_at < now() + ${LIMITS.accountPauseMaxMs * 2}::int * interval '1 millisecond'
+        and state = 'accepted' and code = 'provider_account' and (expires_at is null or expires_at > now())
+      limit ${LIMITS.handoverBatch}::int for update skip locked))`.execute(db);
+  return numAffectedRows > 0n;
 }
 
 /** Those of the given messages that still wait to be handed over. */

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { MessagingTables } from '../../model/tables';
-import { firstOfFlows, nextDueMs, readDue } from './due-messages';
+import { bringRefusedForward, firstOfFlows, nextDueMs, readDue } from './due-messages';
 import type { Lane } from './lanes';
 import { ANY_TIME, type OutboxQueue } from './outbox-queue';
 import type { Window } from './window';
@@ -39,6 +39,19 @@ export class DuePoller {
   /** The flows in the partition are not known, or any of them may have something that is not expected. */
   lookUp(lane: Lane): void {
     this.lookUpAtMs.set(lane, 0);
+  }
+
+  /** A probe must find a message: all that there are may be those that were refused. Answers whether there were any. */
+  async bringForward(lanes: Iterable<Lane>): Promise<boolean> {
+    try {
+      return await bringRefusedForward(
+        this.deps.db,
+        [...lanes].map(({ id }) => id),
+      );
+    } catch (error) {
+      this.deps.log.warn({ err: error }, 'Messages of a refused account wait for the time of their next try');
+      return false;
+    }
   }
 
   close(lane: Lane): void {

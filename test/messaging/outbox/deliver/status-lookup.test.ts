@@ -1,5 +1,6 @@
 /** Proves that a doubt is ended by a look at the carrier only where nothing else can be meant, and that ringing calls are taken back. */
 
+import { sql } from 'kysely';
 import type { InDoubt, LookUpResult } from '../../../../src/providers/provider';
 import { describeWithDatabase } from '../../../support/storage';
 import { until } from '../../../support/until';
@@ -100,6 +101,51 @@ describeWithDatabase('a vendor that is asked', (database) => {
     await lookNow();
     await until('the doubt is forgotten', async () => (await open()).length === 0);
     expect(sms.asked.filter((one) => one.id === id)).toEqual([]);
+  });
+
+  test('a look finds nothing after 30 seconds and 2 minutes, and the last after 10 minutes ends the doubt', async () => {
+    sms.answer = { kind: 'none' };
+    const id = await inDoubt('late', '+12025550114');
+    const next = async () => {
+      const { rows } = await sql<{ looks: number; seconds: number | null }>`
+        select looks, case when look_at < 'infinity' then extract(epoch from look_at - now())::float end as seconds
+        from vendor_doubts where message_id = ${id}`.execute(rig.db);
+      return rows[0];
+    };
+    // Times are counted from each look, and the test does not wait for them.
+    const expectNext = async (looks: number, seconds: number) => {
+      const found = await next();
+      expect(found?.looks).toBe(looks);
+      expect(found?.seconds).toBeGreaterThan(seconds - 25);
+      expect(found?.seconds).toBeLessThanOrEqual(seconds);
+    };
+    const look = async (nth: number) => {
+      await lookNow();
+      await until(`look ${nth}`, () => sms.asked.filter((one) => one.id === id).length === nth);
+    };
+    await expectNext(0, 30);
+    await look(1);
+    await expectNext(1, 120);
+    await look(2);
+    await expectNext(2, 600);
+    sms.answer = { kind: 'found', providerIds: ['SM-late'] };
+    await look(3);
+    await until('it is sent', async () => (await state('late')) === 'sent');
+  });
+
+  test('after the last look nothing is asked any more, and the message stays unknown', async () => {
+    sms.answer = { kind: 'none' };
+    const id = await inDoubt('lost', '+12025550115');
+    await rig.db.updateTable('vendor_doubts').set({ looks: 2 }).where('message_id', '=', id).execute();
+    await lookNow();
+    await until('it was asked', () => sms.asked.some((one) => one.id === id));
+    const { rows } = await sql`
+      select from vendor_doubts where message_id = ${id} and looks = 3 and look_at = 'infinity'`.execute(
+      rig.db,
+    );
+    expect(rows).toHaveLength(1);
+    expect(await state('lost')).toBe('unknown');
+    await rig.db.deleteFrom('vendor_doubts').execute();
   });
 
   async function ringing(uid: string, campaign: string): Promise<string> {
