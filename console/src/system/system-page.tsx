@@ -81,7 +81,7 @@ function Ready({ checks, accounts }: ReadReadinessResponse) {
       </section>
       <h2>{texts.accounts}</h2>
       {accounts.length === 0 ? (
-        <EmptyState title={texts.noAccounts} />
+        <EmptyState title={texts.noAccounts}>{texts.noAccountsText}</EmptyState>
       ) : (
         <Table
           caption={texts.accounts}
