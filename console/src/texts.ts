@@ -755,6 +755,7 @@ export const TEXTS = {
   home: {
     lead: 'What runs now, what waits, and whether carriers take it.',
     running: 'Running and waiting',
+    make: 'Make a campaign',
     nothingRuns: 'Nothing runs and nothing waits',
     nothingRunsText: 'A campaign is shown here from its start to its end.',
     endsAt: 'ends about {time}',

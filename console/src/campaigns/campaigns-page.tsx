@@ -38,7 +38,7 @@ export function CampaignsPage() {
             isFiltered ? (
               <Button onClick={() => navigate({ search: {} })}>{texts.clear}</Button>
             ) : (
-              may('editor') && <LinkButton to="/new-campaign">{TEXTS.nav.newCampaign}</LinkButton>
+              may('editor') && <LinkButton to="/new-campaign">{TEXTS.home.make}</LinkButton>
             )
           }
         >

@@ -28,7 +28,7 @@ export function RunningCampaigns({ campaigns }: { campaigns: Overview['campaigns
     return (
       <EmptyState
         title={texts.nothingRuns}
-        action={may('editor') && <LinkButton to="/new-campaign">{TEXTS.nav.newCampaign}</LinkButton>}
+        action={may('editor') && <LinkButton to="/new-campaign">{TEXTS.home.make}</LinkButton>}
       >
         {texts.nothingRunsText}
       </EmptyState>
