@@ -125,7 +125,8 @@ describeWithDatabase('pages of the console without data', (database) => {
     const found = { ...fresh, ...(await wrongOf(one, Object.values(beside).flat())) };
     await forgetPrograms();
     expect({ ...found, ...(await wrongOf(one, PROGRAMS['/access'])) }).toEqual({});
-    expect(complaints).toEqual([]);
+    // Why an address is not among the recipients is asked, and the answer that none has it is a 404.
+    expect(complaints.filter((one) => !one.includes('404 (Not Found)'))).toEqual([]);
     const router = readFileSync(join(ROOT, 'console/src/router.tsx'), 'utf8');
     const paths = [...router.matchAll(/^ {2}path: '(.+)',$/gm)].map(([, path]) => path);
     const seen = new Set([
