@@ -621,6 +621,8 @@ export const TEXTS = {
     more: 'More',
     reference: 'Reference of the API',
     errors: 'Every error and what to do',
+    temporal:
+      'The web UI of Temporal shows how a campaign runs, by the workflow id under its Settings. fanfare up prints the address of that UI when it starts.',
     doctor: 'On the machine itself, fanfare doctor checks every dependency and says what to do.',
   },
   account: {

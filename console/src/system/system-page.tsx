@@ -56,6 +56,7 @@ export function SystemPage() {
           <li>
             <a href="/docs/errors">{texts.errors}</a>
           </li>
+          <li>{texts.temporal}</li>
           <li>{texts.doctor}</li>
         </ul>
       </section>
