@@ -943,6 +943,8 @@ export const TEXTS = {
       release: 'Let the next stage go',
       releaseAll: 'Let all stages go',
       approve: 'Approve and send',
+      approveAbove:
+        'Campaigns of more than {n} contacts start when a second person has checked what would go, and approves exactly that.',
       approveTitle: 'Approval',
       approveMeans:
         'This campaign is larger than may be sent without a second person. Check what would go, then approve exactly this.',

@@ -17,6 +17,7 @@ describeWithDatabase('forms in the console', (database) => {
   let api: WholeApi;
   let user: { email: string; password: string };
   let viewer: { email: string; password: string };
+  let second: { email: string; password: string };
   let headers: Record<string, string>;
   let list: string;
 
@@ -31,6 +32,9 @@ describeWithDatabase('forms in the console', (database) => {
     const by = { workspaceId: owner.workspace.id, role: 'owner' as const };
     const email = 'viewer@forms.example';
     viewer = { email, password: (await api.identity.users.create(by, { email, role: 'viewer' })).password };
+    const another = 'second@forms.example';
+    const made = await api.identity.users.create(by, { email: another, role: 'sender' });
+    second = { email: another, password: made.password };
     // The oldest ones are not on the first page of any list.
     list = (await post('/api/contact-list', { name: 'Harbour readers' })).data.id;
     await post(`/api/contact-list/${list}/contacts`, { contacts: [{ name: 'Ada', phone: '+12025550143' }] });
@@ -239,6 +243,31 @@ describeWithDatabase('forms in the console', (database) => {
       expect(await faultsOf(one)).toEqual([]);
       await one.close();
     }
+  }, 120_000);
+
+  test('a draft that is too large for one person is approved by another, who sees what would go', async () => {
+    const rule = (approval: unknown) =>
+      api.call('PUT', '/api/policy', { headers, body: approval ? { approval } : {} });
+    await rule({ above: 0 });
+    const body = {
+      ...{ name: 'Needs two', channel: ['sms'], contactListId: [list] },
+      settings: { sms: { shortCode: '12345', templateId: await template('Needs two'), version: 1 } },
+    };
+    const { id } = (await post('/api/campaign', body)).data;
+    const one = await open(`/campaigns/${id}`, second);
+    await one.page.getByRole('button', { name: 'Start' }).click();
+    const dialog = one.page.getByRole('dialog');
+    await dialog.getByText('Digest').waitFor();
+    expect(await faultsOf(one)).toEqual([]);
+    await one.page.keyboard.press('Escape');
+    await one.page.getByRole('button', { name: 'Approve and send' }).click();
+    await dialog.getByRole('button', { name: 'Approve and send' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { data } = (await api.call('GET', `/api/campaign/${id}`, { headers })).body;
+    expect(data).toMatchObject({ approval: { contacts: 1 } });
+    expect(data.phase).not.toBe('draft');
+    await rule(undefined);
+    await one.close();
   }, 120_000);
 
   test('the table of recipients reaches its last row at 800,000, and its export takes the search', async () => {
