@@ -69,6 +69,7 @@ export const TEXTS = {
     created: 'Created',
     changed: 'Changed',
     nothingFound: 'Nothing found for “{search}”',
+    nothingFoundText: 'Check the spelling, or search for less: the beginning is enough.',
     forbidden: 'Your role does not allow this',
     absent: 'Not found here',
     absentText: 'It may have been deleted.',
@@ -514,6 +515,8 @@ export const TEXTS = {
     newAccount: 'New account',
     editAccount: 'Edit {name}',
     noAccounts: 'No account yet',
+    noAccountsText:
+      'An account says by which carrier messages leave. Make one, check it, then set it as a route.',
     name: 'Name',
     kind: 'Kind',
     channels: 'Channels',
@@ -576,7 +579,7 @@ export const TEXTS = {
   audit: {
     lead: 'Who did what in this workspace: changes, log-ins and refusals, in one chain that cannot be altered unseen.',
     none: 'No entry',
-    noneText: 'Nothing that matches has been written.',
+    noneText: 'Nothing that matches has been written. Choose more days, or empty a filter.',
     at: 'When',
     action: 'Action',
     actor: 'By',
@@ -606,6 +609,7 @@ export const TEXTS = {
     answers: 'Answers',
     accounts: 'Accounts at carriers',
     noAccounts: 'No account is in use',
+    noAccountsText: 'It appears here with its first message. Accounts are made under Accounts and routes.',
     account: 'Account',
     channel: 'Channel',
     state: 'State',
@@ -617,6 +621,8 @@ export const TEXTS = {
     more: 'More',
     reference: 'Reference of the API',
     errors: 'Every error and what to do',
+    temporal:
+      'The web UI of Temporal shows how a campaign runs, by the workflow id under its Settings. fanfare up prints the address of that UI when it starts.',
     doctor: 'On the machine itself, fanfare doctor checks every dependency and says what to do.',
   },
   account: {
@@ -751,8 +757,9 @@ export const TEXTS = {
   home: {
     lead: 'What runs now, what waits, and whether carriers take it.',
     running: 'Running and waiting',
+    make: 'Make a campaign',
     nothingRuns: 'Nothing runs and nothing waits',
-    nothingRunsText: 'Make the next one under “New campaign” in the menu.',
+    nothingRunsText: 'A campaign is shown here from its start to its end.',
     endsAt: 'ends about {time}',
     lastHour: 'The last hour',
     sent: 'Sent',
@@ -805,7 +812,7 @@ export const TEXTS = {
     created: 'Created',
     empty: 'No campaign yet',
     emptyText:
-      'The first one is made under “New campaign” in the menu: who gets it, what it says, when it goes.',
+      'A campaign says who gets it, what it says, and when it goes. Nothing is sent before a dry run and a start.',
     noMatch: 'No campaign matches',
     noMatchText: 'Loosen a filter, or look for another part of the name.',
     clear: 'Clear filters',
@@ -936,6 +943,8 @@ export const TEXTS = {
       release: 'Let the next stage go',
       releaseAll: 'Let all stages go',
       approve: 'Approve and send',
+      approveAbove:
+        'Campaigns of more than {n} contacts start when a second person has checked what would go, and approves exactly that.',
       approveTitle: 'Approval',
       approveMeans:
         'This campaign is larger than may be sent without a second person. Check what would go, then approve exactly this.',
@@ -978,7 +987,8 @@ export const TEXTS = {
     runs: {
       title: 'Runs',
       none: 'No run yet',
-      noneText: 'Each occurrence of the schedule becomes a run, with an audience of its own.',
+      noneText:
+        'Each occurrence of the schedule becomes a run, with an audience of its own. Overview says when the next one is due.',
       number: 'Run',
       runN: 'Run {n}',
       phase: 'Phase',
@@ -1005,6 +1015,8 @@ export const TEXTS = {
       more: 'Loading more rows',
       refresh: 'Refresh',
       none: 'No recipient matches',
+      noneFiltered: 'Choose another state or channel, or see all recipients.',
+      all: 'Show all recipients',
       noneText: 'Check the spelling, or ask why this address is not among the recipients.',
       why: 'Why is {to} not here?',
       empty: 'No recipients yet',
@@ -1147,6 +1159,17 @@ export const TEXTS = {
     ownRecipients: {
       one: '{n} recipient of its own stays, unless you paste others below.',
       other: '{n} recipients of its own stay, unless you paste others below.',
+    },
+    meanwhile: {
+      edited:
+        'The campaign was saved while you were typing. What you typed is still here. This is what changed:',
+      started: 'Started by another person meanwhile',
+      startedText:
+        '{name} is {phase} now and can no longer be edited. What you typed is still here. This is what changed:',
+      asNew: 'Go on in a copy',
+      see: 'See the campaign, and let go of mine',
+      phase: 'Phase: {phase}',
+      own: { one: '{n} recipient of its own', other: '{n} recipients of its own' },
     },
     name: 'Name',
     nameHint: 'Only you and your colleagues see it.',

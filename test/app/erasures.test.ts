@@ -44,18 +44,24 @@ describeWithDatabase('a person who is erased', (database) => {
   });
   afterAll(() => rig.stop());
 
-  /** Every row of every table that has one of the texts in a column of text or JSON. */
+  /**
+   * Every row of every table and materialized view, in whatever schema and type of column: the row as a whole as text,
+   * and of columns of bytes what they hold as well.
+   */
   async function traces(): Promise<string[]> {
-    const { rows: columns } = await sql<{ table: string; column: string }>`
-      select c.table_name as table, c.column_name as column from information_schema.columns c
-      join information_schema.tables t using (table_schema, table_name)
-      where c.table_schema = 'public' and t.table_type = 'BASE TABLE'
-        and c.data_type in ('text', 'json', 'jsonb', 'character varying', 'ARRAY')`.execute(db);
+    const { rows: columns } = await sql<{ schema: string; table: string; column: string; type: string }>`
+      select n.nspname as schema, c.relname as table, a.attname as column, a.atttypid::regtype::text as type
+      from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+      where c.relkind in ('r', 'm') and a.attnum > 0 and not a.attisdropped
+        and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')`.execute(db);
+    expect(columns.filter(({ type }) => type === 'bytea').length).toBeGreaterThan(0);
     const found: string[] = [];
-    for (const { table, column } of columns) {
-      const value = sql`lower(${sql.ref(column)}::text)`;
+    for (const { schema, table, column, type } of columns) {
+      const plain =
+        type === 'bytea' ? sql`encode(${sql.ref(column)}, 'escape')` : sql`${sql.ref(column)}::text`;
+      const value = sql`lower(${plain})`;
       const { rows } = await sql<{ value: string }>`
-        select ${value} as value from ${sql.table(table)}
+        select ${value} as value from ${sql.table(`${schema}.${table}`)}
         where ${sql.join(
           TRACES.map((one) => sql`position(${one} in ${value}) > 0`),
           sql` or `,

@@ -167,15 +167,29 @@ describe('campaigns in the console, of the whole program', () => {
     240_000,
   );
 
-  test('a page survives a restart of the server without a reload', async () => {
-    const id = await create({ delivery: { ratePerSecond: 1 } });
-    const { page } = await open(`/campaigns/${id}`);
+  test('pages survive a restart of the server without a reload', async () => {
+    const id = await create({ name: 'Outlives it', delivery: { ratePerSecond: 1 } });
+    const [{ page }, { page: home }, { page: people }] = await Promise.all([
+      open(`/campaigns/${id}`),
+      open('/'),
+      open(`/campaigns/${id}/recipients`),
+    ]);
+    const ofHome = home.locator('.card', { hasText: 'Outlives it' });
     await page.locator('.badge', { hasText: 'Running' }).waitFor();
+    await ofHome.getByRole('button', { name: 'Pause' }).waitFor();
+    await people.locator('.people-space .people-row').first().waitFor();
+    const reloads: string[] = [];
+    for (const one of [page, home, people]) one.on('framenavigated', (frame) => reloads.push(frame.url()));
     await here.fanfare.stop();
-    await page.getByText('Fanfare does not answer').waitFor();
+    for (const one of [page, home, people]) await one.getByText('Fanfare does not answer').waitFor();
     await here.run();
-    await page.getByText('Fanfare does not answer').waitFor({ state: 'detached' });
+    for (const one of [page, home, people])
+      await one.getByText('Fanfare does not answer').waitFor({ state: 'detached' });
+    await page.getByText('Live', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.locator('.badge', { hasText: 'Paused' }).waitFor();
-  }, 240_000);
+    await ofHome.locator('.badge', { hasText: 'Paused' }).waitFor();
+    await people.locator('.badge', { hasText: 'Paused' }).first().waitFor();
+    expect(reloads).toEqual([]);
+  }, 300_000);
 });

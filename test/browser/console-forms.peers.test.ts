@@ -17,6 +17,7 @@ describeWithDatabase('forms in the console', (database) => {
   let api: WholeApi;
   let user: { email: string; password: string };
   let viewer: { email: string; password: string };
+  let second: { email: string; password: string };
   let headers: Record<string, string>;
   let list: string;
 
@@ -31,6 +32,9 @@ describeWithDatabase('forms in the console', (database) => {
     const by = { workspaceId: owner.workspace.id, role: 'owner' as const };
     const email = 'viewer@forms.example';
     viewer = { email, password: (await api.identity.users.create(by, { email, role: 'viewer' })).password };
+    const another = 'second@forms.example';
+    const made = await api.identity.users.create(by, { email: another, role: 'sender' });
+    second = { email: another, password: made.password };
     // The oldest ones are not on the first page of any list.
     list = (await post('/api/contact-list', { name: 'Harbour readers' })).data.id;
     await post(`/api/contact-list/${list}/contacts`, { contacts: [{ name: 'Ada', phone: '+12025550143' }] });
@@ -136,6 +140,65 @@ describeWithDatabase('forms in the console', (database) => {
     await one.close();
   }, 120_000);
 
+  /** A draft that is open in the form of one person, with a name that is typed and not saved. */
+  async function edited(name: string) {
+    const body = {
+      ...{ name, channel: ['sms'], start: false, contactListId: [list] },
+      settings: { sms: { shortCode: '12345', templateId: await template(name), version: 1 } },
+    };
+    const { id } = (await post('/api/campaign', body)).data;
+    const one = await open(`/campaigns/${id}`);
+    await one.page.getByRole('button', { name: 'Edit' }).click();
+    await one.page.getByRole('heading', { name: `Edit ${name}` }).waitFor();
+    await one.page.getByLabel('Name', { exact: true }).fill(`${name}, mine`);
+    const read = async (of = id) => (await api.call('GET', `/api/campaign/${of}`, { headers })).body.data;
+    return { ...one, one, id, body, read };
+  }
+
+  test('what is typed into a campaign outlives the edit of another person, which is shown before anything is saved', async () => {
+    const { one, page, id, body, read, close } = await edited('Both edit');
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByText('1 message would be sent.').waitFor();
+    await post('/api/campaign', { ...body, campaignId: id, delivery: { ratePerSecond: 7 } });
+    await page.getByRole('button', { name: 'Start' }).click();
+    const conflict = page.getByRole('alert').filter({ hasText: 'Changed by another person' });
+    await conflict.getByText('Added: delivery.ratePerSecond: 7').waitFor();
+    expect(await value(page, 'Name')).toBe('Both edit, mine');
+    expect(await read()).toMatchObject({ name: 'Both edit', phase: 'draft' });
+    expect(await faultsOf(one)).toEqual([]);
+    await page.reload();
+    await conflict.getByRole('button', { name: 'Go on with mine' }).click();
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByRole('button', { name: 'Save as a draft' }).click();
+    await page.getByRole('heading', { name: 'Both edit, mine', level: 1, exact: true }).waitFor();
+    const kept = await read();
+    expect(kept).toMatchObject({ name: 'Both edit, mine', phase: 'draft' });
+    expect(kept.delivery?.ratePerSecond).toBeUndefined();
+    await close();
+  }, 120_000);
+
+  test('what is typed into a campaign that another person starts is kept, and goes on in a copy', async () => {
+    const { one, page, id, read, close } = await edited('Begun');
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByText('1 message would be sent.').waitFor();
+    await post(`/api/campaign/${id}/start`, {});
+    await page.getByRole('button', { name: 'Save as a draft' }).click();
+    const conflict = page.getByRole('alert').filter({ hasText: 'Started by another person' });
+    await conflict.getByText('Removed: Phase: Draft').waitFor();
+    expect(await value(page, 'Name')).toBe('Begun, mine');
+    expect(await faultsOf(one)).toEqual([]);
+    await conflict.getByRole('button', { name: 'Go on in a copy' }).click();
+    await conflict.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByRole('button', { name: 'Save as a draft' }).click();
+    await page.getByRole('heading', { name: 'Begun, mine', level: 1, exact: true }).waitFor();
+    const copy = new URL(page.url()).pathname.split('/').at(-1);
+    expect(copy).not.toBe(id);
+    expect(await read(copy)).toMatchObject({ name: 'Begun, mine', phase: 'draft' });
+    expect((await read()).name).toBe('Begun');
+    await close();
+  }, 120_000);
+
   test('what is typed into the policy outlives a reload, a refusal, and the save of another person', async () => {
     const one = await open('/policy');
     const { page } = one;
@@ -180,6 +243,31 @@ describeWithDatabase('forms in the console', (database) => {
       expect(await faultsOf(one)).toEqual([]);
       await one.close();
     }
+  }, 120_000);
+
+  test('a draft that is too large for one person is approved by another, who sees what would go', async () => {
+    const rule = (approval: unknown) =>
+      api.call('PUT', '/api/policy', { headers, body: approval ? { approval } : {} });
+    await rule({ above: 0 });
+    const body = {
+      ...{ name: 'Needs two', channel: ['sms'], contactListId: [list] },
+      settings: { sms: { shortCode: '12345', templateId: await template('Needs two'), version: 1 } },
+    };
+    const { id } = (await post('/api/campaign', body)).data;
+    const one = await open(`/campaigns/${id}`, second);
+    await one.page.getByRole('button', { name: 'Start' }).click();
+    const dialog = one.page.getByRole('dialog');
+    await dialog.getByText('Digest').waitFor();
+    expect(await faultsOf(one)).toEqual([]);
+    await one.page.keyboard.press('Escape');
+    await one.page.getByRole('button', { name: 'Approve and send' }).click();
+    await dialog.getByRole('button', { name: 'Approve and send' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { data } = (await api.call('GET', `/api/campaign/${id}`, { headers })).body;
+    expect(data).toMatchObject({ approval: { contacts: 1 } });
+    expect(data.phase).not.toBe('draft');
+    await rule(undefined);
+    await one.close();
   }, 120_000);
 
   test('the table of recipients reaches its last row at 800,000, and its export takes the search', async () => {

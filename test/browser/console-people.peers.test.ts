@@ -5,8 +5,8 @@ import type { Browser, Page } from 'playwright-core';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { startBrowser } from '../support/browser';
-import { builtConsole } from '../support/console';
-import { faultsOfPages, signedInAt } from '../support/console-pages';
+import { builtConsole, LOOKS } from '../support/console';
+import { faultsOfPages, LOOK_TIMEOUT_MS, signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
@@ -78,31 +78,35 @@ describeWithDatabase('contacts in the console', (database) => {
     await close();
   });
 
-  test('each page is accessible in both themes and at both widths', async () => {
-    const db = api.rig.db;
-    const list = await db
-      .selectFrom('contact_lists' as never)
-      .select('id' as never)
-      .executeTakeFirstOrThrow();
-    const contact = await db
-      .selectFrom('contacts' as never)
-      .select('id' as never)
-      .executeTakeFirstOrThrow();
-    const { id } = list as { id: string };
-    const text = (name: string) => (page: Page) => page.getByText(name).first().waitFor();
-    const found = await faultsOfPages(browser, api.url, user, [
-      { name: 'contacts', path: '/contacts', ready: text('Spring') },
-      { name: 'people', path: '/contacts?view=people', ready: text('Ada Lovelace') },
-      { name: 'list', path: `/contacts/lists/${id}`, ready: text('Ada Lovelace') },
-      { name: 'import', path: `/contacts/lists/${id}/import`, ready: text('CSV file') },
-      {
-        name: 'contact',
-        path: `/contacts/${(contact as { id: string }).id}`,
-        ready: text('No message yet'),
-      },
-    ]);
-    expect(found).toEqual({});
-  });
+  test.each(LOOKS)(
+    'each page is accessible: $name',
+    async (way) => {
+      const db = api.rig.db;
+      const list = await db
+        .selectFrom('contact_lists' as never)
+        .select('id' as never)
+        .executeTakeFirstOrThrow();
+      const contact = await db
+        .selectFrom('contacts' as never)
+        .select('id' as never)
+        .executeTakeFirstOrThrow();
+      const { id } = list as { id: string };
+      const text = (name: string) => (page: Page) => page.getByText(name).first().waitFor();
+      const found = await faultsOfPages(browser, api.url, user, way, [
+        { name: 'contacts', path: '/contacts', ready: text('Spring') },
+        { name: 'people', path: '/contacts?view=people', ready: text('Ada Lovelace') },
+        { name: 'list', path: `/contacts/lists/${id}`, ready: text('Ada Lovelace') },
+        { name: 'import', path: `/contacts/lists/${id}/import`, ready: text('CSV file') },
+        {
+          name: 'contact',
+          path: `/contacts/${(contact as { id: string }).id}`,
+          ready: text('No message yet'),
+        },
+      ]);
+      expect(found).toEqual({});
+    },
+    LOOK_TIMEOUT_MS,
+  );
 
   test('erasing says what will happen, and the person is gone from the list', async () => {
     const { page, close } = await signedInAt(browser, api.url, user, '/contacts?view=people&search=ada@');

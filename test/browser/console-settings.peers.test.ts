@@ -4,8 +4,8 @@ import type { Browser, Page } from 'playwright-core';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { startBrowser } from '../support/browser';
-import { builtConsole } from '../support/console';
-import { faultsOfPages, signedInAt } from '../support/console-pages';
+import { builtConsole, LOOKS } from '../support/console';
+import { faultsOfPages, LOOK_TIMEOUT_MS, signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
 
 describeWithDatabase('settings in the console', (database) => {
@@ -138,28 +138,32 @@ describeWithDatabase('settings in the console', (database) => {
     await close();
   });
 
-  test('each page is accessible in both themes and at both widths', async () => {
-    const shows = (selector: string) => (page: Page) => page.locator(selector).first().waitFor();
-    const found = await faultsOfPages(browser, api.url, user, [
-      { name: 'suppression', path: '/suppression', ready: shows('tbody tr') },
-      { name: 'webhooks', path: '/webhooks', ready: shows('tbody tr') },
-      { name: 'webhook', path: webhookPath, ready: shows('tbody tr') },
-      { name: 'policy', path: '/policy', ready: shows('form') },
-      { name: 'users', path: '/access', ready: shows('tbody tr') },
-      { name: 'clients', path: '/access?view=clients', ready: shows('tbody tr') },
-      { name: 'keys', path: '/access?view=keys', ready: shows('tbody tr') },
-      { name: 'accounts', path: '/carriers', ready: shows('tbody tr') },
-      { name: 'routes', path: '/carriers?view=routes', ready: shows('form .card, form .state') },
-      {
-        name: 'senders',
-        path: '/carriers?view=senders',
-        ready: shows('[role=tabpanel] .state, tbody'),
-        mayBeAbsent: true,
-      },
-      { name: 'audit', path: '/audit', ready: shows('.state, tbody'), mayBeAbsent: true },
-      { name: 'system', path: '/system', ready: shows('.facts') },
-      { name: 'account', path: '/account', ready: shows('form'), mayBeAbsent: true },
-    ]);
-    expect(found).toEqual({});
-  });
+  test.each(LOOKS)(
+    'each page is accessible: $name',
+    async (way) => {
+      const shows = (selector: string) => (page: Page) => page.locator(selector).first().waitFor();
+      const found = await faultsOfPages(browser, api.url, user, way, [
+        { name: 'suppression', path: '/suppression', ready: shows('tbody tr') },
+        { name: 'webhooks', path: '/webhooks', ready: shows('tbody tr') },
+        { name: 'webhook', path: webhookPath, ready: shows('tbody tr') },
+        { name: 'policy', path: '/policy', ready: shows('form') },
+        { name: 'users', path: '/access', ready: shows('tbody tr') },
+        { name: 'clients', path: '/access?view=clients', ready: shows('tbody tr') },
+        { name: 'keys', path: '/access?view=keys', ready: shows('tbody tr') },
+        { name: 'accounts', path: '/carriers', ready: shows('tbody tr') },
+        { name: 'routes', path: '/carriers?view=routes', ready: shows('form .card, form .state') },
+        {
+          name: 'senders',
+          path: '/carriers?view=senders',
+          ready: shows('[role=tabpanel] .state, tbody'),
+          mayBeAbsent: true,
+        },
+        { name: 'audit', path: '/audit', ready: shows('.state, tbody'), mayBeAbsent: true },
+        { name: 'system', path: '/system', ready: shows('.facts') },
+        { name: 'account', path: '/account', ready: shows('form'), mayBeAbsent: true },
+      ]);
+      expect(found).toEqual({});
+    },
+    LOOK_TIMEOUT_MS,
+  );
 });

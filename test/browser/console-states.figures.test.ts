@@ -3,12 +3,12 @@
  * pages are looked at with axe, which takes minutes; therefore `npm run test:figures` runs it and not every run of all tests.
  */
 
-import type { Browser, BrowserContextOptions, Route } from 'playwright-core';
+import type { Browser, Route } from 'playwright-core';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { bearerFor, newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { type ObservedPage, startBrowser } from '../support/browser';
-import { builtConsole, faultsOf, LOOKS } from '../support/console';
+import { builtConsole, faultsOf, LOOKS, type Way } from '../support/console';
 import { signedInAt } from '../support/console-pages';
 import { plantMillion } from '../support/million';
 import { describeWithDatabase } from '../support/storage';
@@ -21,7 +21,7 @@ const ZOOMED = {
   name: 'light at 200 %',
   options: { colorScheme: 'light', viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 },
 } as const;
-const WAYS: { name: string; options: BrowserContextOptions }[] = [...LOOKS, ZOOMED];
+const WAYS: Way[] = [...LOOKS, ZOOMED];
 
 interface Seen {
   path: string;

@@ -4,8 +4,8 @@ import type { Browser, Page } from 'playwright-core';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { startBrowser } from '../support/browser';
-import { builtConsole } from '../support/console';
-import { faultsOfPages, signedInAt } from '../support/console-pages';
+import { builtConsole, LOOKS } from '../support/console';
+import { faultsOfPages, LOOK_TIMEOUT_MS, signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
 
 describeWithDatabase('templates in the console', (database) => {
@@ -106,22 +106,26 @@ describeWithDatabase('templates in the console', (database) => {
     await close();
   });
 
-  test('each page is accessible in both themes and at both widths', async () => {
-    const shows = (selector: string) => (page: Page) => page.locator(selector).first().waitFor();
-    const found = await faultsOfPages(browser, api.url, user, [
-      { name: 'templates', path: '/templates', ready: shows('tbody tr') },
-      { name: 'templates without any', path: '/templates?search=zzz', ready: shows('.state') },
-      { name: 'template sms', path: paths.sms ?? '', ready: shows('textarea') },
-      {
-        name: 'template versions',
-        path: `${paths.sms}?view=versions`,
-        ready: shows('.difference'),
-        mayBeAbsent: true,
-      },
-      { name: 'template test', path: `${paths.sms}?view=test`, ready: shows('form') },
-      { name: 'template email', path: paths.email ?? '', ready: shows('iframe') },
-      { name: 'template voice', path: paths.voice ?? '', ready: shows('.react-flow__node') },
-    ]);
-    expect(found).toEqual({});
-  });
+  test.each(LOOKS)(
+    'each page is accessible: $name',
+    async (way) => {
+      const shows = (selector: string) => (page: Page) => page.locator(selector).first().waitFor();
+      const found = await faultsOfPages(browser, api.url, user, way, [
+        { name: 'templates', path: '/templates', ready: shows('tbody tr') },
+        { name: 'templates without any', path: '/templates?search=zzz', ready: shows('.state') },
+        { name: 'template sms', path: paths.sms ?? '', ready: shows('textarea') },
+        {
+          name: 'template versions',
+          path: `${paths.sms}?view=versions`,
+          ready: shows('.difference'),
+          mayBeAbsent: true,
+        },
+        { name: 'template test', path: `${paths.sms}?view=test`, ready: shows('form') },
+        { name: 'template email', path: paths.email ?? '', ready: shows('iframe') },
+        { name: 'template voice', path: paths.voice ?? '', ready: shows('.react-flow__node') },
+      ]);
+      expect(found).toEqual({});
+    },
+    LOOK_TIMEOUT_MS,
+  );
 });

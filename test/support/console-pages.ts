@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { ObservedPage } from './browser';
-import { faultsOf, LOOKS, signedIn } from './console';
+import { faultsOf, signedIn, type Way } from './console';
 
-/** A page of the console to be looked at in both themes and at both widths. */
+/** A page of the console to be looked at. */
 export interface Look {
   /** Of the picture, if `CONSOLE_PICTURES` names a folder for them. */
   name: string;
@@ -16,26 +16,28 @@ export interface Look {
 
 const isAbsence = (complaint: string) => complaint.includes('404 (Not Found)');
 
-/** Faults and complaints of each page, by page and look; empty when all is well. */
+/** For all pages of a suite in one look: each takes seconds on a machine that does much else. */
+export const LOOK_TIMEOUT_MS = 300_000;
+
+/** Faults and complaints of each page in one way to look at it; empty when all is well. */
 export async function faultsOfPages(
   browser: Browser,
   url: string,
   user: { email: string; password: string },
+  { name: way, options }: Way,
   looks: readonly Look[],
 ): Promise<Record<string, unknown>> {
   const found: Record<string, unknown> = {};
-  for (const { name: way, options } of LOOKS) {
-    const one = await signedInAt(browser, url, user, '/sign-in', options);
-    for (const { name, path, ready, mayBeAbsent } of looks) {
-      await one.page.goto(`${url}/console${path}`);
-      await ready(one.page);
-      await takePicture(one, `${name} ${way}`);
-      const complaints = one.complaints.splice(0).filter((text) => !(mayBeAbsent && isAbsence(text)));
-      const faults = [...(await faultsOf(one)), ...complaints];
-      if (faults.length > 0) found[`${name}, ${way}`] = faults;
-    }
-    await one.close();
+  const one = await signedInAt(browser, url, user, '/sign-in', options);
+  for (const { name, path, ready, mayBeAbsent } of looks) {
+    await one.page.goto(`${url}/console${path}`);
+    await ready(one.page);
+    await takePicture(one, `${name} ${way}`);
+    const complaints = one.complaints.splice(0).filter((text) => !(mayBeAbsent && isAbsence(text)));
+    const faults = [...(await faultsOf(one)), ...complaints];
+    if (faults.length > 0) found[name] = faults;
   }
+  await one.close();
   return found;
 }
 

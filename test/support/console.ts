@@ -10,8 +10,13 @@ export const builtConsole = () => consoleRoutes(join(ROOT, 'dist/console'));
 const PHONE = { width: 360, height: 740 };
 const DESK = { width: 1_280, height: 800 };
 
+export interface Way {
+  name: string;
+  options: BrowserContextOptions;
+}
+
 /** The ways in which each page of the console is looked at. */
-export const LOOKS: { name: string; options: BrowserContextOptions }[] = [
+export const LOOKS: Way[] = [
   { name: 'light at 1280 px', options: { colorScheme: 'light', viewport: DESK } },
   { name: 'dark at 1280 px', options: { colorScheme: 'dark', viewport: DESK } },
   { name: 'light at 360 px', options: { colorScheme: 'light', viewport: PHONE } },

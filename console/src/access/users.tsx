@@ -66,7 +66,9 @@ export function Users() {
       <Loaded query={list}>
         {({ data, pagination }) =>
           data.length === 0 ? (
-            <EmptyState title={fill(TEXTS.common.nothingFound, { search })} />
+            <EmptyState title={fill(TEXTS.common.nothingFound, { search })}>
+              {TEXTS.common.nothingFoundText}
+            </EmptyState>
           ) : (
             <>
               <Table

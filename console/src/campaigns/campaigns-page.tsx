@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { Badge } from '../design/badge';
-import { Button } from '../design/button';
+import { Button, LinkButton } from '../design/button';
 import { Field, Select } from '../design/field';
 import { Page } from '../design/page';
 import { SearchField } from '../design/search-field';
@@ -9,6 +9,7 @@ import { EmptyState, ErrorState, Skeleton } from '../design/states';
 import { type Column, Table } from '../design/table';
 import { Time } from '../design/time';
 import { fill, plural } from '../format';
+import { useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { CHANNELS, phaseTone, phaseWord } from './campaign-words';
 import './campaigns.css';
@@ -20,6 +21,7 @@ const route = getRouteApi('/signed-in/campaigns');
 export function CampaignsPage() {
   const filter = route.useSearch();
   const navigate = route.useNavigate();
+  const may = useMay();
   const found = useQuery(campaignsQuery(filter));
   const change = (changed: Partial<CampaignFilter>) =>
     navigate({ search: (before) => ({ ...before, page: undefined, ...changed }), replace: true });
@@ -32,7 +34,13 @@ export function CampaignsPage() {
       {found.data && found.data.rows.length === 0 && (
         <EmptyState
           title={isFiltered ? texts.noMatch : texts.empty}
-          action={isFiltered && <Button onClick={() => navigate({ search: {} })}>{texts.clear}</Button>}
+          action={
+            isFiltered ? (
+              <Button onClick={() => navigate({ search: {} })}>{texts.clear}</Button>
+            ) : (
+              may('editor') && <LinkButton to="/new-campaign">{TEXTS.home.make}</LinkButton>
+            )
+          }
         >
           {isFiltered ? texts.noMatchText : texts.emptyText}
         </EmptyState>

@@ -6,12 +6,13 @@ import { isProblem } from '../api/problem';
 import { Button, type ButtonKind } from '../design/button';
 import { messageOf } from '../design/states';
 import { useToast } from '../design/toast';
-import { fill } from '../format';
+import { fill, formatNumber } from '../format';
 import { draftOfCampaign } from '../new-campaign/draft-of-campaign';
 import { holdsOther, openInForm } from '../new-campaign/use-draft';
 import { NotShown, useMay } from '../shell/allowed';
 import type { Role } from '../shell/navigation';
 import { TEXTS } from '../texts';
+import { useApprovalRule } from './approval-rule';
 import { ApproveDialog } from './approve-dialog';
 import { campaignQuery, type Detail } from './campaign-queries';
 import { isOver, phaseWord } from './campaign-words';
@@ -22,7 +23,8 @@ const texts = TEXTS.campaign.control;
 /** What can be done with a campaign now, each with what will happen in a sentence beside it. */
 export function Controls({ campaign }: { campaign: Detail }) {
   const [open, setOpen] = useState<'cancel' | 'pace' | 'retry' | 'approve'>();
-  const act = useAct(campaign);
+  const act = useAct(campaign, () => setOpen('approve'));
+  const rule = useApprovalRule(campaign.channel);
   const navigate = useNavigate();
   const may = useMay();
   const close = () => setOpen(undefined);
@@ -35,6 +37,10 @@ export function Controls({ campaign }: { campaign: Detail }) {
       label: texts.approve,
       means: texts.approveMeans,
       press: () => setOpen('approve'),
+    }),
+    ...when(phase === 'draft' && rule !== undefined && !campaign.approval, {
+      ...{ from: 'sender', label: texts.approve, press: () => setOpen('approve') },
+      means: fill(texts.approveAbove, { n: formatNumber(rule?.above ?? 0) }),
     }),
     ...when(!needsApproval && phase === 'draft', {
       ...{ from: 'sender', label: texts.start, means: texts.startMeans, kind: 'primary' },
@@ -129,7 +135,8 @@ const failedOf = ({ counts }: Detail): number =>
 
 type Act = 'start' | 'pause' | 'resume' | 'release' | 'duplicate';
 
-function useAct({ id }: Detail) {
+/** A campaign that is too large for one person is shown to be approved, in place of a refusal. */
+function useAct({ id }: Detail, onApprovalNeeded: () => void) {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const say = useToast();
@@ -149,6 +156,7 @@ function useAct({ id }: Detail) {
       queries.setQueryData(queryKey, (known) => (known ? { ...known, phase: data.phase } : known));
     },
     onError: (error) => {
+      if (isProblem(error, 409, 'approval_required')) onApprovalNeeded();
       const phase = queries.getQueryData(queryKey)?.phase;
       const isConflict = isProblem(error, 409) && phase !== undefined;
       say(

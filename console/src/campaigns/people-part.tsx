@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'react';
 import { addressOf } from '../api/client';
 import type { Recipient } from '../api/types.gen';
 import { Badge } from '../design/badge';
-import { Button } from '../design/button';
+import { Button, LinkButton } from '../design/button';
 import { ExportButton } from '../design/export-button';
 import { Field, Select } from '../design/field';
 import { SearchField } from '../design/search-field';
@@ -118,8 +118,17 @@ function People({ id, filter }: { id: string; filter: RecipientFilter }) {
     if (filter.search) return <AbsentPerson id={id} to={filter.search} />;
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
     return (
-      <EmptyState title={isFiltered ? texts.people.none : texts.people.empty}>
-        {isFiltered ? undefined : texts.people.emptyText}
+      <EmptyState
+        title={isFiltered ? texts.people.none : texts.people.empty}
+        action={
+          isFiltered && (
+            <LinkButton to="/campaigns/$id/recipients" params={{ id }}>
+              {texts.people.all}
+            </LinkButton>
+          )
+        }
+      >
+        {isFiltered ? texts.people.noneFiltered : texts.people.emptyText}
       </EmptyState>
     );
   }

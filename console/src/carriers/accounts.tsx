@@ -49,7 +49,7 @@ export function Accounts() {
       <Loaded query={list}>
         {(rows) =>
           rows.length === 0 ? (
-            <EmptyState title={texts.noAccounts} />
+            <EmptyState title={texts.noAccounts}>{texts.noAccountsText}</EmptyState>
           ) : (
             <Table
               caption={texts.accounts}

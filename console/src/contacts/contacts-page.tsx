@@ -103,7 +103,7 @@ function Lists({ onNew }: { onNew(): void }) {
               title={search ? fill(TEXTS.common.nothingFound, { search }) : texts.noLists}
               action={!search && may('editor') && <Button onClick={onNew}>{texts.newList}</Button>}
             >
-              {!search && texts.noListsText}
+              {search ? TEXTS.common.nothingFoundText : texts.noListsText}
             </EmptyState>
           ) : (
             <>

@@ -51,7 +51,9 @@ export function People({ listId, search, hint, onSearch, actions, empty }: Peopl
         {(rows) =>
           rows.length === 0 ? (
             search ? (
-              <EmptyState title={fill(TEXTS.common.nothingFound, { search })} />
+              <EmptyState title={fill(TEXTS.common.nothingFound, { search })}>
+                {TEXTS.common.nothingFoundText}
+              </EmptyState>
             ) : (
               (empty ?? <EmptyState title={texts.noPeople}>{texts.noPeopleText}</EmptyState>)
             )

@@ -12,7 +12,7 @@ import {
 } from '../campaigns/campaign-words';
 import { Badge } from '../design/badge';
 import { Bar } from '../design/bar';
-import { Button } from '../design/button';
+import { Button, LinkButton } from '../design/button';
 import { EmptyState, messageOf } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill, formatTime } from '../format';
@@ -25,7 +25,14 @@ const { home: texts, campaign } = TEXTS;
 export function RunningCampaigns({ campaigns }: { campaigns: Overview['campaigns'] }) {
   const may = useMay();
   if (campaigns.length === 0)
-    return <EmptyState title={texts.nothingRuns}>{texts.nothingRunsText}</EmptyState>;
+    return (
+      <EmptyState
+        title={texts.nothingRuns}
+        action={may('editor') && <LinkButton to="/new-campaign">{TEXTS.home.make}</LinkButton>}
+      >
+        {texts.nothingRunsText}
+      </EmptyState>
+    );
   return (
     <section className="stack tight" aria-labelledby="running">
       <h2 id="running">{texts.running}</h2>

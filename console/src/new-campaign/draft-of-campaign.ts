@@ -1,21 +1,28 @@
 import type { CampaignDetail } from '../api/types.gen';
-import { type Body, type Draft, emptyDraft, gatePercentOf } from './draft';
+import { linesOf } from './campaign-lines';
+import { type Body, bodyOf, type Draft, type Editing, emptyDraft, gatePercentOf } from './draft';
 import { retriesOf } from './retries';
 
 /** A campaign that has not begun, as the form shows it; what the form has no field for is kept beside it. */
-export function draftOfCampaign(campaign: CampaignDetail): Draft {
+export function draftOfCampaign(campaign: CampaignDetail): Draft & { editing: Editing } {
+  const draft = contentOf(campaign);
+  const editing = editingOf(campaign);
+  return { ...draft, editing: { ...editing, from: linesOf(campaign, bodyOf({ ...draft, editing })) } };
+}
+
+function editingOf(campaign: CampaignDetail): Editing {
+  const { id, inline, schedule } = campaign;
+  const untilOnly = schedule && !schedule.cron && !schedule.startAt ? { untilOnly: schedule } : {};
+  return { id, ownRecipients: inline, rest: restOf(campaign), ...untilOnly, from: '' };
+}
+
+function contentOf(campaign: CampaignDetail): Draft {
   const { settings, delivery, schedule, release, channel } = campaign;
   const empty = emptyDraft();
   const message = (one: { templateId: string; version: number } | undefined, sender: string | undefined) =>
     one ? { sender: sender ?? '', templateId: one.templateId, version: one.version } : empty.sms;
   return {
     ...empty,
-    editing: {
-      id: campaign.id,
-      ownRecipients: campaign.inline,
-      rest: restOf(campaign),
-      ...(schedule && !schedule.cron && !schedule.startAt ? { untilOnly: schedule } : {}),
-    },
     name: campaign.name,
     lists: campaign.contactListId,
     channels: channel,

@@ -5,9 +5,7 @@ import { deliveryOfRetries, noRetries, type Retries, voiceOf } from './retries';
 /** What the form holds, as typed; kept in this browser until the campaign is made, so that nothing typed is lost. */
 export interface Draft {
   /** The campaign that is edited, and what of it the form has no field for. */
-  editing?:
-    | { id: string; ownRecipients: number; rest: Partial<Body>; untilOnly?: Body['schedule'] }
-    | undefined;
+  editing?: Editing | undefined;
   name: string;
   lists: string[];
   pasted: string;
@@ -33,6 +31,15 @@ export interface Draft {
   retries: Retries;
   /** Of this content: the same press twice makes one campaign, other content another. */
   key: string;
+}
+
+export interface Editing {
+  id: string;
+  ownRecipients: number;
+  rest: Partial<Body>;
+  untilOnly?: Body['schedule'];
+  /** What it was set to when the form opened, a line for each setting, to see what another person changes. */
+  from: string;
 }
 
 export type ChannelName = 'email' | 'sms' | 'voice';

@@ -10,6 +10,7 @@ import { fill, plural } from '../format';
 import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { bodyOf, type Draft } from './draft';
+import { ChangedMeanwhile, EditedMeanwhile, useUnchanged } from './edited-meanwhile';
 import { create, dryRun } from './new-campaign-queries';
 import { ReviewPart } from './review-part';
 import { useDraft } from './use-draft';
@@ -25,8 +26,12 @@ export function NewCampaignPage() {
   const { draft, change, clear } = useDraft();
   /** Of exactly this content: a change takes it away, so that what is started is what was checked. */
   const [checked, setChecked] = useState<{ key: string; found: DryRun }>();
+  const requireUnchanged = useUnchanged(draft);
   const check = useMutation({
-    mutationFn: (of: Draft) => dryRun(bodyOf(of), of.country),
+    mutationFn: async (of: Draft) => {
+      await requireUnchanged();
+      return dryRun(bodyOf(of), of.country);
+    },
     onSuccess: ({ data }, of) => setChecked({ key: of.key, found: data }),
   });
   const make = useCreate(draft, clear);
@@ -60,7 +65,8 @@ export function NewCampaignPage() {
         <WhoPart draft={draft} change={change} />
         <WhatPart draft={draft} change={change} />
         <WhenPart draft={draft} change={change} />
-        {check.error && <ErrorState error={check.error} />}
+        <EditedMeanwhile draft={draft} change={change} clear={clear} />
+        {check.error && !isSeen(check.error) && <ErrorState error={check.error} />}
         <Allowed from="editor" label={texts.dryRun}>
           <div className="row">
             <Button kind={isChecked ? 'plain' : 'primary'} type="submit" busy={check.isPending}>
@@ -74,7 +80,7 @@ export function NewCampaignPage() {
         <ReviewPart
           found={checked.found}
           when={draft.when}
-          error={make.error}
+          error={isSeen(make.error) ? null : make.error}
           isBusy={make.isPending}
           onStart={() => make.mutate(true)}
           onDraft={() => make.mutate(false)}
@@ -84,13 +90,21 @@ export function NewCampaignPage() {
   );
 }
 
+/** What another person has done is shown in the form itself. */
+const isSeen = (error: unknown): boolean => error instanceof ChangedMeanwhile;
+
 function useCreate(draft: Draft, clear: () => void) {
   const navigate = useNavigate();
   const queries = useQueryClient();
+  const requireUnchanged = useUnchanged(draft);
   return useMutation({
     // The keys differ, because a draft and a start of the same content are two different requests.
-    mutationFn: (start: boolean) =>
-      create({ ...bodyOf(draft), start }, draft.country, `${draft.key}-${start ? 'start' : 'draft'}`),
+    mutationFn: async (start: boolean) => {
+      await requireUnchanged();
+      return create({ ...bodyOf(draft), start }, draft.country, `${draft.key}-${start ? 'start' : 'draft'}`);
+    },
+    // When another person was faster by a moment, the form shows what they did.
+    onError: () => queries.invalidateQueries({ queryKey: ['campaign', draft.editing?.id] }),
     onSuccess: async ({ data }) => {
       clear();
       await queries.invalidateQueries({ queryKey: ['campaigns'] });

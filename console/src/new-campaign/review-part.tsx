@@ -1,7 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
-import { call } from '../api/client';
-import type { DryRun, ReadPolicyData, ReadPolicyResponse } from '../api/types.gen';
+import type { DryRun } from '../api/types.gen';
+import { useApprovalRule } from '../campaigns/approval-rule';
 import { ForecastTable, Warnings } from '../campaigns/forecast';
 import { Button } from '../design/button';
 import { ErrorState } from '../design/states';
@@ -29,7 +28,8 @@ export function ReviewPart({ found, when, error, isBusy, onStart, onDraft }: Rev
   const forecasts = Object.values(found.channels);
   const recipients = forecasts.reduce((sum, one) => sum + one.recipients, 0);
   const contacts = Math.max(0, ...forecasts.map((one) => one.contacts));
-  const { isApproved, above } = useApproval(contacts, Object.keys(found.channels));
+  const rule = useApprovalRule(Object.keys(found.channels));
+  const isApproved = rule === undefined || contacts <= rule.above;
   return (
     <section className="card stack" aria-labelledby="review">
       <h2 id="review" ref={heading} tabIndex={-1}>
@@ -54,7 +54,7 @@ export function ReviewPart({ found, when, error, isBusy, onStart, onDraft }: Rev
         </>
       )}
       <Warnings warnings={found.warnings} />
-      {!isApproved && <p className="notice">{fill(texts.needsApproval, { n: formatNumber(above) })}</p>}
+      {!isApproved && <p className="notice">{fill(texts.needsApproval, { n: formatNumber(rule.above) })}</p>}
       {error && <ErrorState error={error} />}
       <div className="row">
         <Allowed from="sender" label={isApproved ? texts.start : texts.ask}>
@@ -69,18 +69,6 @@ export function ReviewPart({ found, when, error, isBusy, onStart, onDraft }: Rev
       </div>
     </section>
   );
-}
-
-/** Whether so many contacts may be sent to without a second person, as the workspace's policy says. */
-function useApproval(contacts: number, channels: readonly string[]): { isApproved: boolean; above: number } {
-  const { data } = useQuery({
-    queryKey: ['policy'],
-    queryFn: async ({ signal }) =>
-      (await call<ReadPolicyData, ReadPolicyResponse>('GET', '/api/policy', { signal })).data,
-  });
-  const rule = (data as { approval?: { above: number; channels?: string[] } | null } | undefined)?.approval;
-  const isMeant = rule && (!rule.channels || channels.some((one) => rule.channels?.includes(one)));
-  return { isApproved: !isMeant || contacts <= rule.above, above: rule?.above ?? 0 };
 }
 
 function Offenders({ found }: { found: DryRun }) {

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Badge } from '../design/badge';
 import { EmailFrame } from '../design/email-frame';
 import { ErrorState, Skeleton } from '../design/states';
@@ -11,12 +12,18 @@ const texts = TEXTS.newCampaign.preview;
 
 /** What the first recipient would get, so that a wrong template or a missing value is seen before anything is sent. */
 export function TemplatePreview({ draft, channel }: { draft: Draft; channel: ChannelName }) {
+  // It stays open while the next one is read, which another recipient or version needs.
+  const [isOpen, setOpen] = useState(false);
   const { data, error, isPending } = useQuery(previewQuery(draft, channel));
   if (draft[channel].templateId === '') return null;
   if (isPending) return <Skeleton lines={2} />;
   if (error) return <ErrorState error={error} />;
   return (
-    <details className="stack tight">
+    <details
+      className="stack tight"
+      open={isOpen}
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+    >
       <summary>{texts.title}</summary>
       {data.subject && (
         <p>
@@ -28,9 +35,9 @@ export function TemplatePreview({ draft, channel }: { draft: Draft; channel: Cha
       ) : (
         <p className="preview-text">{data.text ?? data.xml}</p>
       )}
-      {data.segments !== undefined && (
+      {data.segments !== undefined && data.encoding && (
         <p className="muted">
-          {plural(data.segments, texts.segments)} · {data.encoding}
+          {plural(data.segments, texts.segments)} · {TEXTS.sms.encodings[data.encoding]}
         </p>
       )}
       {data.missing.length > 0 && (

@@ -120,7 +120,7 @@ function PolicyForm({ policy }: { policy: Policy }) {
       </ReadableBelow>
       {kept.isBehind && (
         <Conflict
-          version={policy.version}
+          text={fill(TEXTS.conflict.text, { version: policy.version })}
           before={textOf(kept.from)}
           after={textOf(stored)}
           onKeep={kept.keepMine}

@@ -131,7 +131,9 @@ function Entries({ onLift }: { onLift(entry: Suppression): void }) {
         {({ data, pagination }) =>
           data.length === 0 ? (
             search || channel ? (
-              <EmptyState title={fill(TEXTS.common.nothingFound, { search })} />
+              <EmptyState title={fill(TEXTS.common.nothingFound, { search })}>
+                {TEXTS.common.nothingFoundText}
+              </EmptyState>
             ) : (
               <EmptyState title={texts.none}>{texts.noneText}</EmptyState>
             )

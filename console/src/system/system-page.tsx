@@ -56,6 +56,7 @@ export function SystemPage() {
           <li>
             <a href="/docs/errors">{texts.errors}</a>
           </li>
+          <li>{texts.temporal}</li>
           <li>{texts.doctor}</li>
         </ul>
       </section>
@@ -81,7 +82,7 @@ function Ready({ checks, accounts }: ReadReadinessResponse) {
       </section>
       <h2>{texts.accounts}</h2>
       {accounts.length === 0 ? (
-        <EmptyState title={texts.noAccounts} />
+        <EmptyState title={texts.noAccounts}>{texts.noAccountsText}</EmptyState>
       ) : (
         <Table
           caption={texts.accounts}

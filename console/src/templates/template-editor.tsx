@@ -75,7 +75,7 @@ export function TemplateEditor({ channel, template }: { channel: Channel; templa
       <Samples names={placeholdersIn(textsOf(channel, draft))} values={values} onChange={setValues} />
       {kept.isBehind && (
         <Conflict
-          version={version}
+          text={fill(TEXTS.conflict.text, { version })}
           before={textOfDraft(channel, kept.from)}
           after={textOfDraft(channel, stored)}
           onKeep={kept.keepMine}

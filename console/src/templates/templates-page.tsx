@@ -113,7 +113,7 @@ function Templates() {
                 )
               }
             >
-              {!search && texts.noneText}
+              {search ? TEXTS.common.nothingFoundText : texts.noneText}
             </EmptyState>
           ) : (
             <>
