@@ -59,50 +59,10 @@ export function createAccounts(deps: {
       return environment.find((one) => one.id === id) ?? toAccount(await find(db, id));
     },
     secretsOf: async (id) => openAccountSecrets(sealing, await find(db, id)),
-    create: (input, generator = RANDOM) =>
-      inOrder(async (tx) => {
-        const id = generator.id('acc');
-        const known = await live(tx).where('id', '=', id).executeTakeFirst();
-        if (known) return toAccount(known);
-        await refuseUnknownWorkspaces(tx, input.workspaces);
-        const { count } = await tx
-          .selectFrom('accounts')
-          .select((on) => on.fn.countAll<number>().as('count'))
-          .where('deleted_at', 'is', null)
-          .executeTakeFirstOrThrow();
-        if (count >= LIMITS.accounts) {
-          throw new DomainError('limit_reached', `An installation has at most ${LIMITS.accounts} accounts`);
-        }
-        const row = await tx
-          .insertInto('accounts')
-          .values({ id, kind: input.kind, ...columnsOf(sealing, id, input) })
-          .returningAll()
-          .executeTakeFirstOrThrow();
-        return toAccount(row);
-      }),
+    create: (input, generator = RANDOM) => inOrder((tx) => insert(tx, sealing, generator.id('acc'), input)),
     change: (id, change, judge) => {
       refuseEnvironment(id);
-      return inOrder(async (tx) => {
-        const row = await find(tx, id);
-        const secrets = openAccountSecrets(sealing, row);
-        const before = proofsOf(row.settings, secrets);
-        const input = judge(changed(row, secrets, change));
-        await refuseUnknownWorkspaces(tx, input.workspaces);
-        await refuseRoutedChannels(tx, row, input.channels);
-        const after = await tx
-          .updateTable('accounts')
-          .set({
-            ...columnsOf(sealing, id, input),
-            ...(isDeepStrictEqual(before, proofsOf(input.settings, input.secrets))
-              ? {}
-              : keptFormer(sealing, row, before)),
-            updated_at: sql<Date>`clock_timestamp()`,
-          })
-          .where('id', '=', id)
-          .returningAll()
-          .executeTakeFirstOrThrow();
-        return toAccount(after);
-      });
+      return inOrder((tx) => update(tx, sealing, id, (row, secrets) => judge(changed(row, secrets, change))));
     },
     closedSenders: (ids) => closedSendersOf(db, ids),
     async reopen(id, which) {
@@ -113,22 +73,71 @@ export function createAccounts(deps: {
     },
     async remove(id) {
       refuseEnvironment(id);
-      await inOrder(async (tx) => {
-        const account = toAccount(await find(tx, id));
-        await refuseRoutedChannels(tx, { id, channels: [...CHANNELS] }, []);
-        const busy = await tx
-          .selectFrom('handover_batches')
-          .select('id')
-          .where('provider', '=', providerName(account))
-          .limit(1)
-          .executeTakeFirst();
-        if (busy) throw new DomainError('account_busy', `Messages are under way by the account ${id}`);
-        await tx.deleteFrom('account_pauses').where('account_id', '=', id).execute();
-        await tx.deleteFrom('account_senders').where('account_id', '=', id).execute();
-        await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();
-      });
+      await inOrder((tx) => remove(tx, id));
     },
   };
+}
+
+/** A repeated call with the same id finds its account. */
+async function insert(tx: Tx, sealing: Sealing, id: string, input: AccountInput): Promise<Account> {
+  const known = await live(tx).where('id', '=', id).executeTakeFirst();
+  if (known) return toAccount(known);
+  await refuseUnknownWorkspaces(tx, input.workspaces);
+  const { count } = await tx
+    .selectFrom('accounts')
+    .select((on) => on.fn.countAll<number>().as('count'))
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  if (count >= LIMITS.accounts) {
+    throw new DomainError('limit_reached', `An installation has at most ${LIMITS.accounts} accounts`);
+  }
+  const row = await tx
+    .insertInto('accounts')
+    .values({ id, kind: input.kind, ...columnsOf(sealing, id, input) })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toAccount(row);
+}
+
+async function update(
+  tx: Tx,
+  sealing: Sealing,
+  id: string,
+  inputOf: (row: Row, secrets: Record<string, unknown>) => AccountInput,
+): Promise<Account> {
+  const row = await find(tx, id);
+  const secrets = openAccountSecrets(sealing, row);
+  const before = proofsOf(row.settings, secrets);
+  const input = inputOf(row, secrets);
+  await refuseUnknownWorkspaces(tx, input.workspaces);
+  await refuseRoutedChannels(tx, row, input.channels);
+  const proofsStay = isDeepStrictEqual(before, proofsOf(input.settings, input.secrets));
+  const after = await tx
+    .updateTable('accounts')
+    .set({
+      ...columnsOf(sealing, id, input),
+      ...(proofsStay ? {} : keptFormer(sealing, row, before)),
+      updated_at: sql<Date>`clock_timestamp()`,
+    })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toAccount(after);
+}
+
+async function remove(tx: Tx, id: string): Promise<void> {
+  const account = toAccount(await find(tx, id));
+  await refuseRoutedChannels(tx, { id, channels: [...CHANNELS] }, []);
+  const busy = await tx
+    .selectFrom('handover_batches')
+    .select('id')
+    .where('provider', '=', providerName(account))
+    .limit(1)
+    .executeTakeFirst();
+  if (busy) throw new DomainError('account_busy', `Messages are under way by the account ${id}`);
+  await tx.deleteFrom('account_pauses').where('account_id', '=', id).execute();
+  await tx.deleteFrom('account_senders').where('account_id', '=', id).execute();
+  await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();
 }
 
 export const live = (db: Kysely<MessagingTables>) =>
