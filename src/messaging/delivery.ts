@@ -390,8 +390,8 @@ class MessageDelivery implements Delivery {
         removeWay: (id) => this.dispatcher.ways.remove(id),
         isDown: (way) => this.dispatcher.ways.isDown(way),
         ownStates: () => this.accountStands(),
-        onPauses: (told) => {
-          this.dispatcher.ways.heed(told);
+        onPauses: (elsewhere) => {
+          this.dispatcher.ways.onPausesElsewhere(elsewhere);
           this.dispatcher.wake();
         },
         onSenderClosed: () => this.dispatcher.rerouted(),

@@ -8,7 +8,7 @@ import type { MessagingTables } from '../model/tables';
 type Stand = AccountState & { since: string };
 
 /** What processes know of each other, by the ids of ways (carriers.ts). */
-export interface ToldPauses {
+export interface PausesElsewhere {
   /** Whether another process that is refused too, and was first, tries the account. */
   isLed(way: string, sinceMs: number): boolean;
   /** Ways that an owner has put right at another process. */
@@ -30,7 +30,7 @@ interface Row {
 
 /**
  * How accounts stand at other processes (decision 54). Each process finds out by itself whether a carrier refuses us, since it
- * may be refused alone; it tells the others while that lasts. Of several that are refused, the first one tries for all.
+ * may be refused alone; it publishes that for as long as it lasts. Of several that are refused, the first one tries for all.
  */
 export class AccountPauses {
   private readonly owner = newId('proc');
@@ -39,11 +39,11 @@ export class AccountPauses {
 
   constructor(private readonly db: Kysely<MessagingTables>) {}
 
-  /** Tells what is paused here, withdraws the rest, and reads what the others tell. */
-  async exchange(paused: readonly Stand[]): Promise<ToldPauses> {
-    await this.tell(paused);
+  /** Publishes what is paused here, withdraws the rest, and reads what the other processes publish. */
+  async exchange(paused: readonly Stand[]): Promise<PausesElsewhere> {
+    await this.publish(paused);
     const rows = await this.read();
-    const asked = new Set(rows.filter((row) => this.isNews(row)).map(wayOf));
+    const asked = new Set(rows.filter((row) => this.isNewRequest(row)).map(wayOf));
     const leaders = rows.filter((one) => one.owner !== this.owner && one.state === 'paused' && one.is_trying);
     return {
       asked,
@@ -77,7 +77,7 @@ export class AccountPauses {
     return since.getTime() === sinceMs ? owner < this.owner : since.getTime() < sinceMs;
   }
 
-  private isNews(row: Row): boolean {
+  private isNewRequest(row: Row): boolean {
     if (row.owner !== this.owner || row.probe_asked_at === null) return false;
     const atMs = row.probe_asked_at.getTime();
     if (this.heard.get(wayOf(row)) === atMs) return false;
@@ -86,10 +86,10 @@ export class AccountPauses {
   }
 
   /** Rows of dead processes go too. Those that another process removes right now are passed over. */
-  private async tell(paused: readonly Stand[]): Promise<void> {
+  private async publish(paused: readonly Stand[]): Promise<void> {
     const { owner } = this;
     await sql`
-      with told as (
+      with current as (
         select * from unnest(
           ${paused.map(({ account }) => account ?? '')}::text[], ${paused.map(({ channel }) => channel)}::text[],
           ${paused.map(({ kind }) => kindOf(kind))}::text[], ${paused.map(({ state }) => state)}::text[],
@@ -99,13 +99,13 @@ export class AccountPauses {
       ), gone as (
         delete from account_pauses where ctid = any(array(
           select p.ctid from account_pauses p where case when p.owner = ${owner}
-            then not exists (select from told t where t.account_id = p.account_id and t.channel = p.channel)
+            then not exists (select from current t where t.account_id = p.account_id and t.channel = p.channel)
             else p.lease_until < now() end
           for update skip locked))
       )
       insert into account_pauses as p
         (account_id, channel, kind, state, reason, since, next_try_at, owner, lease_until)
-      select t.*, ${owner}, now() + ${LIMITS.accountPauseLeaseMs}::int * interval '1 millisecond' from told t
+      select t.*, ${owner}, now() + ${LIMITS.accountPauseLeaseMs}::int * interval '1 millisecond' from current t
       on conflict (account_id, channel, owner) do update set kind = excluded.kind, state = excluded.state,
         reason = excluded.reason, since = excluded.since, next_try_at = excluded.next_try_at,
         lease_until = excluded.lease_until

@@ -15,7 +15,7 @@ import type { Provider } from '../../providers/provider';
 import type { Inability, Wish } from '../../providers/vendor/vendor';
 import type { Sealing } from '../access/sealing';
 import type { MessagingTables } from '../model/tables';
-import { AccountPauses, type ToldPauses } from './account-pauses';
+import { AccountPauses, type PausesElsewhere } from './account-pauses';
 import { openAccountSecrets } from './account-secrets';
 import { live, toAccount } from './accounts';
 import { type ClosedSender, ClosedSenderMemory, type SenderRefusal } from './closed-senders';
@@ -103,7 +103,7 @@ export function createCarriers(
     isDown(way: string): boolean;
     /** How accounts stand at this process. */
     ownStates(): (AccountState & { since: string })[];
-    onPauses(told: ToldPauses): void;
+    onPauses(elsewhere: PausesElsewhere): void;
   },
 ): Carriers {
   return new RoutedCarriers(deps);
@@ -134,7 +134,7 @@ class RoutedCarriers implements Carriers {
       isDown(way: string): boolean;
       /** How accounts stand at this process. */
       ownStates(): (AccountState & { since: string })[];
-      onPauses(told: ToldPauses): void;
+      onPauses(elsewhere: PausesElsewhere): void;
     },
   ) {
     this.accounts = new Map<string, Account>(deps.environment.map((one) => [one.id, one]));

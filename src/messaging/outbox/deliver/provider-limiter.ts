@@ -166,9 +166,9 @@ class WayLimiter implements ProviderLimiter {
       startedAt,
     );
     const tookMs = Date.now() - startedAt;
-    this.told(messages, results, startedAt);
+    this.report(messages, results, startedAt);
     this.adapt(tookMs, messages.length);
-    this.heed(messages, results);
+    this.pauseAfter(messages, results);
     // What was not answered for may have been taken.
     return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
   };
@@ -180,9 +180,9 @@ class WayLimiter implements ProviderLimiter {
       this.seen(await this.answersOf([message], mayLeave)),
       startedAt,
     );
-    this.told([message], [result], startedAt);
+    this.report([message], [result], startedAt);
     // At once, since what is recorded a moment later would let others leave meanwhile.
-    if (result?.kind === 'account') this.heed([message], [result]);
+    if (result?.kind === 'account') this.pauseAfter([message], [result]);
     if (result?.kind === 'stayed' && result.pauseMs !== undefined) {
       this.pausedUntilMs = Math.max(this.pausedUntilMs, Date.now() + result.pauseMs);
       this.pace?.take(-1);
@@ -194,7 +194,7 @@ class WayLimiter implements ProviderLimiter {
     if (this.size < this.sizeMax && results.some(({ kind }) => kind === 'accepted')) {
       this.size = Math.min(this.sizeMax, this.size * 2);
     }
-    this.heed(messages, results);
+    this.pauseAfter(messages, results);
     return results;
   };
 
@@ -220,7 +220,7 @@ class WayLimiter implements ProviderLimiter {
     );
   }
 
-  private heed(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
+  private pauseAfter(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
     const throttled = throttledSenders(messages, results);
     if (results.some((result) => result.kind === 'account')) {
       this.pausedUntilMs = Math.max(this.pausedUntilMs, this.breaker.pausedUntilMs);
@@ -237,7 +237,7 @@ class WayLimiter implements ProviderLimiter {
     }
   }
 
-  private told(
+  private report(
     messages: readonly HandOver[],
     results: readonly (HandOverResult | undefined)[],
     startedAtMs: number,

@@ -3,7 +3,7 @@ import { CHANNELS, type Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Routed } from '../../../domain/route';
 import type { Log } from '../../../log';
-import type { ToldPauses } from '../../carriers/account-pauses';
+import type { PausesElsewhere } from '../../carriers/account-pauses';
 import { defaultWayOf, type Way } from '../../carriers/carriers';
 import type { Window } from '../queue/window';
 import type { ChannelDelivery } from './channel-delivery';
@@ -132,7 +132,7 @@ export class Ways {
   }
 
   /** What processes know of accounts that they hand nothing over by. */
-  heed({ isLed, asked }: ToldPauses): void {
+  onPausesElsewhere({ isLed, asked }: PausesElsewhere): void {
     for (const [id, { limiter }] of this.ways) {
       if (!limiter.refused) continue;
       const beforeMs = limiter.pausedUntilMs;
