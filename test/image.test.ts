@@ -13,11 +13,11 @@ describe('the image', () => {
     .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
     .flatMap((line) => line.split(/\s+/).slice(1, -1));
 
-  it('copies something', () => {
+  test('copies something', () => {
     expect(copied).toContain('src');
   });
 
-  it.each(copied)('is given %s', (path) => {
+  test.each(copied)('is given %s', (path) => {
     expect(existsSync(join(ROOT, path))).toBe(true);
     expect(admitted).toContain(path);
   });

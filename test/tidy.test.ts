@@ -29,6 +29,12 @@ const RULES: Rule[] = [
       match(path, /\.test\.ts$/, text, /\b(?:test|it|describe)\.only\b|\bf(?:it|describe)\(/),
   },
   {
+    name: 'a test is called test',
+    why: 'two names for one thing make a reader look for a difference',
+    example: { path: 'test/a.test.ts', text: "  it('sends', () => undefined);" },
+    finding: (path, text) => match(path, /^test\/.*\.ts$/, text, /^\s*it(?:\.\w+)?[(`]/m),
+  },
+  {
     name: 'a skipped test says why',
     why: 'a skip without a reason is never taken back; the reason is a comment on the line above',
     example: { path: 'test/a.test.ts', text: "\ntest.skip('x', () => undefined);" },

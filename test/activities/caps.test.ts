@@ -61,7 +61,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
       .where('workspace_id', '=', workspaceId)
       .execute();
 
-  it('lets each person have one of two campaigns that are sent at once, and the other wait', async () => {
+  test('lets each person have one of two campaigns that are sent at once, and the other wait', async () => {
     const runs = [await plant(40), await plant(40)];
     await Promise.all(runs.map((runId) => rig.sendPage(runId)));
     const states = await Promise.all(runs.map((runId) => rig.states(runId)));
@@ -71,7 +71,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(service.sent).toHaveLength(40);
   });
 
-  it('shows who waits for room, until when, and sends when there is some', async () => {
+  test('shows who waits for room, until when, and sends when there is some', async () => {
     await rig.sendPage(await plant(1));
     await ago(DAY_MS - 60_000);
     const runId = await plant(1);
@@ -85,7 +85,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 1 });
   });
 
-  it('ends who would wait for longer than the campaign lasts', async () => {
+  test('ends who would wait for longer than the campaign lasts', async () => {
     await rig.sendPage(await plant(2));
     const runId = await plant(2, { delivery: { expireAfterSeconds: 3_600 } });
     await rig.sendPage(runId);
@@ -97,7 +97,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(await rig.states(runId)).toEqual({ expired: 2 });
   });
 
-  it('does not count what is transactional, nor hold it', async () => {
+  test('does not count what is transactional, nor hold it', async () => {
     await rig.sendPage(await plant(2, { class: 'transactional' }));
     expect(await uids()).toEqual([]);
     await rig.sendPage(await plant(2));
@@ -106,7 +106,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 2 });
   });
 
-  it('asks for nothing when there is no cap on the channel', async () => {
+  test('asks for nothing when there is no cap on the channel', async () => {
     await setCaps([{ channels: ['email'], max: 1, days: 1 }]);
     for (const runId of [await plant(3), await plant(3)]) {
       await rig.sendPage(runId);
@@ -115,7 +115,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(await uids()).toEqual([]);
   });
 
-  it('gives the place back of a message that was refused, and not of one in doubt', async () => {
+  test('gives the place back of a message that was refused, and not of one in doubt', async () => {
     service.answer = (uid, response) => {
       if (uid.includes('.sms.0.')) reply(response, 422, { code: 'missing_params' });
       else if (uid.includes('.sms.1.')) response.destroy();
@@ -127,7 +127,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(await uids()).toEqual([`${runId}.sms.1.0`, `${runId}.sms.2.0`]);
   });
 
-  it('gives places back when the service takes nothing', async () => {
+  test('gives places back when the service takes nothing', async () => {
     service.answer = (_, response) => reply(response, 503);
     const runId = await plant(2);
     expect(await rig.sendPage(runId)).toMatchObject({ kind: 'backoff' });
@@ -137,7 +137,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(await uids()).toHaveLength(2);
   });
 
-  it('takes a page over with the places that were taken, and asks for the others', async () => {
+  test('takes a page over with the places that were taken, and asks for the others', async () => {
     const first = await plant(4);
     const second = await plant(4);
     await rig.dieWhileSending(first, 4);
@@ -154,7 +154,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     );
   });
 
-  it('returns the reserved contact of a message that was accepted and never delivered', async () => {
+  test('returns the reserved contact of a message that was accepted and never delivered', async () => {
     const runId = await plant(2);
     await rig.sendPage(runId);
     const told = (seq: number, state: string) =>
@@ -165,7 +165,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(await rig.states(runId)).toEqual({ expired: 1, delivered: 1 });
   });
 
-  it('counts per day and per number, calls and messages together', async () => {
+  test('counts per day and per number, calls and messages together', async () => {
     await setCaps([{ channels: ['sms', 'voice'], max: 2, days: 7 }]);
     const ask = (channel: 'sms' | 'voice', uid: string, address = '+12025550123') =>
       reserveContact(db, { workspaceId, channel, address, uid, class: undefined });
@@ -176,7 +176,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(await ask('voice', 'c', '+12025550124')).toEqual({ kind: 'go' });
   });
 
-  it('holds all messages to one address in one chunk to the cap', async () => {
+  test('holds all messages to one address in one chunk to the cap', async () => {
     const scope = {
       workspaceId,
       channel: 'email' as const,
@@ -189,7 +189,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect([...(await reserveContacts(db, scope, wanted)).keys()]).toEqual(['u2']);
   });
 
-  it('forgets addresses without a message for longer than any cap', async () => {
+  test('forgets addresses without a message for longer than any cap', async () => {
     await rig.sendPage(await plant(1));
     await forgetContactUses(db);
     expect(await uids()).toHaveLength(1);
@@ -198,7 +198,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(await places()).toEqual([]);
   });
 
-  it('forgets them in as many steps as they need', async () => {
+  test('forgets them in as many steps as they need', async () => {
     await sql`
       insert into contact_uses (workspace_id, address, uids, channels, used_at, last_at)
       select 'forgotten', 'p' || i, '{u}', '{sms}', array[now() - interval '40 days'], now() - interval '40 days'
@@ -209,7 +209,7 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(rows).toEqual([{ n: 0 }]);
   });
 
-  it('holds a call over the cap, and dials when there is room', async () => {
+  test('holds a call over the cap, and dials when there is room', async () => {
     await setCaps([{ channels: ['voice'], max: 1, days: 1 }]);
     const call = async () => (await plantAudience(db, { contacts: 1, channel: 'voice', workspaceId })).runId;
     expect(await rig.placeCall(await call())).toMatchObject({ kind: expect.stringMatching(/placed|over/) });

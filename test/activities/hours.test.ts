@@ -105,7 +105,7 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
   const placeCall = (runId: string, seq: number): Promise<PlaceCallOutcome> =>
     new MockActivityEnvironment().run(activities().voice.placeCall, { runId, seq, attempt: 1, from: 1 });
 
-  it('leave those waiting whose zones do not allow it, which is no attempt, and send to the others', async () => {
+  test('leave those waiting whose zones do not allow it, which is no attempt, and send to the others', async () => {
     const options = { delivery: { quietHours: aroundNow({ timezone: 'recipient' }) } };
     const runId = await plant('sms', options, [HERE, AWAY, HERE]);
     expect(await sendPage(runId)).toMatchObject({ kind: 'sent', size: 3 });
@@ -120,7 +120,7 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     expect((await readCounts(db, runId)).sms).toMatchObject({ waiting: 2, accepted: 1 });
   });
 
-  it('hold at retries, however often the hour comes, until it is over', async () => {
+  test('hold at retries, however often the hour comes, until it is over', async () => {
     const runId = await plant('sms', { delivery: { quietHours: aroundNow() } }, [HERE]);
     const retryNow = () =>
       sql`update recipients set retry_at = now() where run_id = ${runId} and retry_at is not null`.execute(
@@ -137,7 +137,7 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     expect(await recipients(runId)).toMatchObject([{ state: 'accepted', code: null }]);
   });
 
-  it('are waited for without writing a recipient, if they are the same for all', async () => {
+  test('are waited for without writing a recipient, if they are the same for all', async () => {
     const options = { delivery: { quietHours: aroundNow({ timezone: 'UTC' }) } };
     const runId = await plant('sms', options, [null, null]);
     const idle = await sendPage(runId);
@@ -146,21 +146,21 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     expect((await readCounts(db, runId)).sms).toMatchObject({ pending: 2 });
   });
 
-  it('do not delay a shard without recipients left', async () => {
+  test('do not delay a shard without recipients left', async () => {
     const runId = await plant('sms', {}, [null]);
     await sendPage(runId);
     await setOptions(runId, { delivery: { quietHours: aroundNow({ timezone: 'UTC' }) } });
     expect(await sendPage(runId)).toEqual({ kind: 'idle' });
   });
 
-  it('do not keep a run from being stopped', async () => {
+  test('do not keep a run from being stopped', async () => {
     const options = { delivery: { quietHours: aroundNow({ timezone: 'UTC' }) } };
     const runId = await plant('sms', options, [null]);
     await sql`update runs set control = 'cancel' where id = ${runId}`.execute(db);
     expect(await sendPage(runId)).toEqual({ kind: 'stopped', control: 'cancel' });
   });
 
-  it('start no call outside of the call window', async () => {
+  test('start no call outside of the call window', async () => {
     const options = { voice: { callWindow: aroundNow() } };
     const runId = await plant('voice', options, [HERE, AWAY]);
     expect(await startCalls(runId)).toMatchObject({ kind: 'started', calls: 1 });
@@ -176,7 +176,7 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     expect((await readCounts(db, runId)).voice).toMatchObject({ waiting: 0, sending: 2 });
   });
 
-  it('put a call off at the moment of dialling, without an attempt', async () => {
+  test('put a call off at the moment of dialling, without an attempt', async () => {
     const options = { voice: { callWindow: aroundNow() }, delivery: { quietHours: aroundNow() } };
     const runId = await plant('voice', options, [HERE]);
     const later = await placeCall(runId, 0);
@@ -189,7 +189,7 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     expect(sent).toHaveLength(1);
   });
 
-  it('do not keep a call of a canceled run waiting', async () => {
+  test('do not keep a call of a canceled run waiting', async () => {
     const runId = await plant('voice', { delivery: { quietHours: aroundNow() } }, [HERE]);
     await sql`update runs set control = 'cancel' where id = ${runId}`.execute(db);
     expect(await placeCall(runId, 0)).toEqual({ kind: 'stopped', control: 'cancel' });

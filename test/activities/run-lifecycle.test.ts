@@ -70,14 +70,14 @@ describeWithDatabase('the books of a run', (database) => {
       return new MockActivityEnvironment().run(rig.orchestrator().applyControl, { runId });
     }
 
-    it('is released by the attempt that held it after a resume', async () => {
+    test('is released by the attempt that held it after a resume', async () => {
       const { runId, act } = await running();
       await act('pause');
       expect(await applyWhile(runId, () => act('resume'))).toBe('run');
       expect(asked).toEqual(['PUT', 'DELETE']);
     });
 
-    it('is held by the attempt that released it after a pause, and read as often as it changes', async () => {
+    test('is held by the attempt that released it after a pause, and read as often as it changes', async () => {
       const { runId, act } = await running();
       expect(await applyWhile(runId, () => act('pause'))).toBe('pause');
       expect(asked).toEqual(['DELETE', 'PUT']);
@@ -85,7 +85,7 @@ describeWithDatabase('the books of a run', (database) => {
       expect(asked).toEqual(['PUT']);
     });
 
-    it('is released by the next look when a pause held it and the run was told neither of that nor of the resume', async () => {
+    test('is released by the next look when a pause held it and the run was told neither of that nor of the resume', async () => {
       const { runId, act } = await running();
       service.capabilities = ['holds'];
       asked.length = 0;
@@ -102,7 +102,7 @@ describeWithDatabase('the books of a run', (database) => {
       expect(asked).toEqual(['DELETE']);
     });
 
-    it('is asked for again when what is wanted has changed twice while it was asked for', async () => {
+    test('is asked for again when what is wanted has changed twice while it was asked for', async () => {
       const { runId, act } = await running();
       await act('pause');
       await act('resume');
@@ -122,7 +122,7 @@ describeWithDatabase('the books of a run', (database) => {
       await act('resume');
     };
 
-    it('does not stop the run that was resumed, of a page', async () => {
+    test('does not stop the run that was resumed, of a page', async () => {
       const run = await running();
       service.answer = async (_, response) => {
         await resumeFailed(run);
@@ -136,7 +136,7 @@ describeWithDatabase('the books of a run', (database) => {
       expect(await rowOf(run.runId)).toMatchObject({ control: 'fail' });
     });
 
-    it('does not stop the run that was resumed, of a call', async () => {
+    test('does not stop the run that was resumed, of a call', async () => {
       const { runId, campaignId, workspaceId } = await plantAudience(db, { contacts: 1, channel: 'voice' });
       await moveRun(db, runId, 'running');
       await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
@@ -150,7 +150,7 @@ describeWithDatabase('the books of a run', (database) => {
     });
   });
 
-  it('have those canceled woken too whom a cancel was quicker to take back than to tell', async () => {
+  test('have those canceled woken too whom a cancel was quicker to take back than to tell', async () => {
     const { runId } = await plantAudience(db, { contacts: 3, channel: 'voice' });
     await sql`update shards set next_seq = 2 where run_id = ${runId}`.execute(db);
     await sql`update recipients set state = 'canceled' where run_id = ${runId} and seq > 0`.execute(db);
@@ -159,7 +159,7 @@ describeWithDatabase('the books of a run', (database) => {
     expect([await woken('run'), await woken('cancel')]).toEqual([[0], [0, 1]]);
   });
 
-  it('are closed as canceled when the owner canceled what fails', async () => {
+  test('are closed as canceled when the owner canceled what fails', async () => {
     const { runId, act } = await running();
     await act('cancel');
     const close = (launch: number) =>
@@ -198,7 +198,7 @@ describeWithDatabase('the books of a run', (database) => {
 
     const SHARDS = { kind: 'due', shards: [{ channel: 'sms', shard: 0 }] };
 
-    it('start no shards, and are looked at again when the hours begin', async () => {
+    test('start no shards, and are looked at again when the hours begin', async () => {
       const open = await retrying({ ...quiet, from: clock(2 * HOUR_MS), to: clock(3 * HOUR_MS) });
       expect(await look(open.runId, 'settling')).toEqual(SHARDS);
       const closed = await retrying(quiet);
@@ -210,14 +210,14 @@ describeWithDatabase('the books of a run', (database) => {
       expect(await rowOf(closed.runId)).toMatchObject({ phase: 'running' });
     });
 
-    it('wake none', async () => {
+    test('wake none', async () => {
       const open = await retrying({ ...quiet, from: clock(2 * HOUR_MS), to: clock(3 * HOUR_MS) });
       expect(await look(open.runId, 'sending')).toEqual(SHARDS);
       const closed = await retrying(quiet);
       expect(await look(closed.runId, 'sending')).toEqual({ kind: 'wait' });
     });
 
-    it('are left to pages that are open, and to hours that are each recipient’s own', async () => {
+    test('are left to pages that are open, and to hours that are each recipient’s own', async () => {
       const { runId } = await retrying(quiet);
       const closed = ['sms'] as const;
       expect(await dueShards(db, runId, { closed })).toEqual([]);

@@ -45,7 +45,7 @@ describeWithDatabase('retries of a page', (database) => {
     service.answer = (uid, response) => reply(response, uid.includes(`.sms.${seq}.`) ? 503 : 202);
   };
 
-  it('tries one who is refused again under the same uid, and gives up after the last attempt', async () => {
+  test('tries one who is refused again under the same uid, and gives up after the last attempt', async () => {
     const { runId } = await plant(5, { retry: { maxAttempts: 3, initialDelaySeconds: 60, backoff: 2 } });
     refuse(2);
     await rig.sendPage(runId);
@@ -64,7 +64,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(new Set(service.uids).size).toBe(5);
   });
 
-  it('counts no attempt when a lower rate is asked for, and waits as long as asked', async () => {
+  test('counts no attempt when a lower rate is asked for, and waits as long as asked', async () => {
     const { runId } = await plant(3, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
     service.answer = (uid, response) =>
       uid.includes('.sms.1.')
@@ -76,7 +76,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(Number(waiting.retry_at) - Date.now()).toBeGreaterThan(290_000);
   });
 
-  it('counts no attempt of those who wait for a service that takes nothing', async () => {
+  test('counts no attempt of those who wait for a service that takes nothing', async () => {
     const { runId } = await plant(3, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
     service.answer = (_, response) => reply(response, 503);
     for (let i = 0; i < 4; i++) expect(await rig.sendPage(runId)).toMatchObject({ kind: 'backoff' });
@@ -85,7 +85,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 3 });
   });
 
-  it('sends anew, as another message, what is in doubt when asked to, as often as the policy says', async () => {
+  test('sends anew, as another message, what is in doubt when asked to, as often as the policy says', async () => {
     const { runId } = await plant(3, { onUnknown: 'resend', retry: { maxAttempts: 2 } });
     service.answer = (uid, response) => (uid.includes('.sms.1.') ? response.destroy() : reply(response, 202));
     await rig.sendPage(runId);
@@ -105,7 +105,7 @@ describeWithDatabase('retries of a page', (database) => {
     ]);
   });
 
-  it('sends anew what a dead attempt left in doubt when asked to', async () => {
+  test('sends anew what a dead attempt left in doubt when asked to', async () => {
     const { runId } = await plant(10, { onUnknown: 'resend' });
     await rig.dieWhileSending(runId, 4);
     await rig.sendPage(runId);
@@ -116,7 +116,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(service.uids.slice(6).sort()).toEqual([0, 1, 2, 3].map((seq) => `${runId}.sms.${seq}.1`));
   });
 
-  it('does not send to those whose time is over', async () => {
+  test('does not send to those whose time is over', async () => {
     const { runId } = await plant(3, { expireAfterSeconds: 60 });
     await age(runId, 61);
     await rig.sendPage(runId);
@@ -125,14 +125,14 @@ describeWithDatabase('retries of a page', (database) => {
     expect(service.sent).toEqual([]);
   });
 
-  it('lets no recipient wait for a retry beyond their time', async () => {
+  test('lets no recipient wait for a retry beyond their time', async () => {
     const { runId } = await plant(3, { expireAfterSeconds: 60, retry: { initialDelaySeconds: 120 } });
     refuse(0);
     await rig.sendPage(runId);
     expect(await rig.states(runId)).toEqual({ accepted: 2, expired: 1 });
   });
 
-  it('asks for what may have been sent once more, also when its time is over', async () => {
+  test('asks for what may have been sent once more, also when its time is over', async () => {
     service.capabilities = ['idempotent'];
     const { runId } = await plant(10, { expireAfterSeconds: 60 });
     await rig.dieWhileSending(runId, 4);
@@ -141,7 +141,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 4, expired: 6 });
   });
 
-  it('sends the expiry of a message only to a service of our kind', async () => {
+  test('sends the expiry of a message only to a service of our kind', async () => {
     const plain = await plant(1, { expireAfterSeconds: 60 });
     await rig.sendPage(plain.runId);
     expect(service.sent[0]).not.toHaveProperty('expiresAt');
@@ -157,7 +157,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(service.sent[0]).toMatchObject({ expiresAt: new Date(due_at.getTime() + 60_000).toISOString() });
   });
 
-  it('stops the run when credentials are refused in the middle, and keeps what was taken', async () => {
+  test('stops the run when credentials are refused in the middle, and keeps what was taken', async () => {
     const { runId } = await plant(5, {});
     service.answer = (uid, response) =>
       uid.includes('.sms.4.') ? reply(response, 401) : reply(response, 202);
@@ -166,7 +166,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.recipient(runId, 4)).toMatchObject({ attempts: 0 });
   });
 
-  it('refuses nobody where something else than the service answers, and stops the run when it lasts', async () => {
+  test('refuses nobody where something else than the service answers, and stops the run when it lasts', async () => {
     const { runId } = await plant(5, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
     service.answer = (_, response) => reply(response, 404);
     const clock = jest.spyOn(Date, 'now');
@@ -191,7 +191,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 5 });
   });
 
-  it('tries a recipient who is refused beside others as often as the policy says', async () => {
+  test('tries a recipient who is refused beside others as often as the policy says', async () => {
     const { runId } = await plant(3, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
     service.answer = (uid, response) => reply(response, uid.includes('.sms.1.') ? 404 : 202);
     await rig.sendPage(runId);
@@ -201,7 +201,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 2, failed: 1 });
   });
 
-  it('lets a call wait for a token that something else than the service refuses', async () => {
+  test('lets a call wait for a token that something else than the service refuses', async () => {
     const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice' });
     service.token = (response) => reply(response, 404);
     await expect(rig.placeCall(runId)).rejects.toMatchObject({
@@ -210,7 +210,7 @@ describeWithDatabase('retries of a page', (database) => {
     });
   });
 
-  it('stops the run when no token is given, with nobody touched', async () => {
+  test('stops the run when no token is given, with nobody touched', async () => {
     const { runId } = await plant(5, {});
     service.token = (response) => reply(response, 401);
     expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'fail' });
@@ -218,7 +218,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(service.sent).toEqual([]);
   });
 
-  it('leaves a run alone whose owner has paused it when the account is refused', async () => {
+  test('leaves a run alone whose owner has paused it when the account is refused', async () => {
     const { runId } = await plant(2, {});
     service.answer = (_, response) => {
       db.updateTable('runs')
@@ -230,7 +230,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'pause' });
   });
 
-  it('stops the run when a call is refused with the account, and the call waits', async () => {
+  test('stops the run when a call is refused with the account, and the call waits', async () => {
     const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice' });
     service.answer = (_, response) => reply(response, 401);
     expect(await rig.placeCall(runId)).toEqual({ kind: 'stopped', control: 'fail' });
@@ -246,7 +246,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(service.sent).toHaveLength(3);
   });
 
-  it('places no call after its time', async () => {
+  test('places no call after its time', async () => {
     const { runId } = await plantAudience(db, {
       contacts: 1,
       channel: 'voice',

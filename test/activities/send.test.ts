@@ -32,7 +32,7 @@ describeWithDatabase('sending a page', (database) => {
     await service.stop();
   });
 
-  it('settles each recipient by itself', async () => {
+  test('settles each recipient by itself', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     service.answer = (uid, response) => {
       if (uid.includes('.sms.3.')) reply(response, 422, { code: 'invalid_request' });
@@ -44,7 +44,7 @@ describeWithDatabase('sending a page', (database) => {
     expect(service.uids[0]).toBe(`${runId}.sms.0.0`);
   });
 
-  it('offers a slow service nothing within a second of a stop, and the rest once when it has ended', async () => {
+  test('offers a slow service nothing within a second of a stop, and the rest once when it has ended', async () => {
     const { runId, workspaceId } = await plantAudience(db, { contacts: 400 });
     const stops = createStops({ db, changed: async () => undefined, log: createLog('silent') });
     const offeredAt: number[] = [];
@@ -70,7 +70,7 @@ describeWithDatabase('sending a page', (database) => {
     expect(await rig.recipient(runId, 399)).toMatchObject({ attempts: 1 });
   });
 
-  it('calls recipients unknown whose answer was lost, where asking again could send twice', async () => {
+  test('calls recipients unknown whose answer was lost, where asking again could send twice', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     service.answer = (uid, response) => {
       if (uid.includes('.sms.7.')) response.destroy();
@@ -81,7 +81,7 @@ describeWithDatabase('sending a page', (database) => {
     expect(service.uids).toHaveLength(10);
   });
 
-  it('is tried again when a frozen attempt woke up and took the page over, and sends no message twice', async () => {
+  test('is tried again when a frozen attempt woke up and took the page over, and sends no message twice', async () => {
     service.capabilities = ['idempotent'];
     const { runId } = await plantAudience(db, { contacts: 3 });
     service.answer = async (_, response) => {
@@ -95,7 +95,7 @@ describeWithDatabase('sending a page', (database) => {
     expect(new Set(service.uids).size).toBe(3);
   });
 
-  it('asks an idempotent service again, for the same message', async () => {
+  test('asks an idempotent service again, for the same message', async () => {
     service.capabilities = ['idempotent'];
     const { runId } = await plantAudience(db, { contacts: 3 });
     service.answer = (_, response) => {
@@ -110,7 +110,7 @@ describeWithDatabase('sending a page', (database) => {
     expect(new Set(service.uids).size).toBe(3);
   });
 
-  it('takes over what a dead attempt left: unknown where it may have been sent, the rest is sent', async () => {
+  test('takes over what a dead attempt left: unknown where it may have been sent, the rest is sent', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     await rig.dieWhileSending(runId, 4);
     expect(await rig.sendPage(runId)).toMatchObject({ kind: 'sent' });
@@ -118,7 +118,7 @@ describeWithDatabase('sending a page', (database) => {
     expect(service.uids).toHaveLength(6);
   });
 
-  it('takes over at an idempotent service by asking for the very same messages', async () => {
+  test('takes over at an idempotent service by asking for the very same messages', async () => {
     service.capabilities = ['idempotent'];
     const { runId } = await plantAudience(db, { contacts: 10 });
     await rig.dieWhileSending(runId, 4);
@@ -129,7 +129,7 @@ describeWithDatabase('sending a page', (database) => {
     );
   });
 
-  it('backs off, with no recipient in doubt and no attempt used, when the service takes nothing', async () => {
+  test('backs off, with no recipient in doubt and no attempt used, when the service takes nothing', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     service.answer = (_, response) => reply(response, 503, {}, { 'retry-after': '3' });
     expect(await rig.sendPage(runId)).toEqual({ kind: 'backoff', waitMs: 3000 });
@@ -138,7 +138,7 @@ describeWithDatabase('sending a page', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 10 });
   });
 
-  it('stops the run when the account is refused, and uses no recipient’s attempt', async () => {
+  test('stops the run when the account is refused, and uses no recipient’s attempt', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     service.answer = (_, response) => reply(response, 403, { code: 'forbidden' });
     expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'fail' });

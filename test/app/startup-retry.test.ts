@@ -8,7 +8,7 @@ const options = { log: createLog('silent'), signal: new AbortController().signal
 const outOfReach = () => new StartupError('away', 'wait', { mayPass: true });
 
 describe('what a starting process needs and cannot reach', () => {
-  it('is tried again until it is there', async () => {
+  test('is tried again until it is there', async () => {
     const answers = [outOfReach(), outOfReach()];
     const open = async () => {
       const error = answers.pop();
@@ -18,7 +18,7 @@ describe('what a starting process needs and cannot reach', () => {
     expect(await withStartupRetry(open, options, 10_000)).toBe('open');
   });
 
-  it('is an error when the time is over, and at once when it is wrong', async () => {
+  test('is an error when the time is over, and at once when it is wrong', async () => {
     let tries = 0;
     const failing = (error: Error) => async () => {
       tries += 1;
@@ -31,7 +31,7 @@ describe('what a starting process needs and cannot reach', () => {
     expect(tries).toBe(2);
   });
 
-  it('is waited for no longer once the process is to stop', async () => {
+  test('is waited for no longer once the process is to stop', async () => {
     const stop = new AbortController();
     const open = async () => {
       stop.abort();

@@ -173,7 +173,7 @@ describe('statements on the campaigns’ tables', () => {
     Object.entries(byFile).flatMap(([file, owners]) => owners.map((owner) => `${file} ${owner}`)),
   );
 
-  it('are found', () => {
+  test('are found', () => {
     expect(statements.length).toBeGreaterThan(150);
     const text = "const read = (db) => db.selectFrom('runs').selectAll().where('id', '=', 'x').execute();";
     const [one] = statementsOf('x.ts', text) as [Statement];
@@ -184,12 +184,12 @@ describe('statements on the campaigns’ tables', () => {
     expect([other.owner, namesWorkspace(other)]).toEqual(['all', true]);
   });
 
-  it('name their workspace, or the run that they are about, or have a reason', () => {
+  test('name their workspace, or the run that they are about, or have a reason', () => {
     const unlisted = open.filter(({ file, owner }) => !listed.includes(`${file} ${owner}`));
     expect(unlisted.map(({ file, owner, text }) => `${file} ${owner}: ${text}`)).toEqual([]);
   });
 
-  it('have no reason that they do not need', () => {
+  test('have no reason that they do not need', () => {
     const needed = new Set(open.map(({ file, owner }) => `${file} ${owner}`));
     expect(listed.filter((one) => !needed.has(one))).toEqual([]);
     const ofRuns = statements.filter((one) => !namesWorkspace(one) && namesRun(one));

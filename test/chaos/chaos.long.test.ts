@@ -27,7 +27,7 @@ async function runChaos(...args: string[]): Promise<Result> {
 }
 
 describe('an installation whose parts are killed, stalled and cut off from each other', () => {
-  it('accounts for every recipient of both workspaces, and hands no message over twice', async () => {
+  test('accounts for every recipient of both workspaces, and hands no message over twice', async () => {
     const { code, told, result } = await runChaos('--seed', '1', '--minutes', '0.4');
     expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
     expect(result.faults).toBeGreaterThanOrEqual(5);
@@ -37,7 +37,7 @@ describe('an installation whose parts are killed, stalled and cut off from each 
     expect(result.taken).toBeGreaterThan(result.recipients * 0.5);
   }, 400_000);
 
-  it('accounts for every recipient where it runs its own servers, and these are killed too', async () => {
+  test('accounts for every recipient where it runs its own servers, and these are killed too', async () => {
     const { code, told, result } = await runChaos('--installation', 'up', '--seed', '1', '--minutes', '0.4');
     expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
     expect(result.faults).toBeGreaterThanOrEqual(5);
@@ -45,7 +45,7 @@ describe('an installation whose parts are killed, stalled and cut off from each 
     expect(result.taken).toBeGreaterThan(result.recipients * 0.5);
   }, 400_000);
 
-  it('accounts for every recipient of campaigns in stages', async () => {
+  test('accounts for every recipient of campaigns in stages', async () => {
     const { code, told, result } = await runChaos(
       ...['--seed', '3', '--minutes', '0.5', '--campaigns', 'staged', '--at-once', '7', '--contacts', '300'],
     );
@@ -56,7 +56,7 @@ describe('an installation whose parts are killed, stalled and cut off from each 
     expect(result.taken).toBeGreaterThan(result.recipients * 0.5);
   }, 400_000);
 
-  it('would be caught if it forgot what it had claimed', async () => {
+  test('would be caught if it forgot what it had claimed', async () => {
     const args = ['--seed', '2', '--minutes', '0.2', '--only', 'kill serve', '--break', 'claim'];
     const { code, told } = await runChaos(...args);
     expect(code).toBe(1);

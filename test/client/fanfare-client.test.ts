@@ -58,13 +58,13 @@ describe('the client', () => {
     contactListId: ['l'],
   };
 
-  it('asks for one token however many calls wait for it', async () => {
+  test('asks for one token however many calls wait for it', async () => {
     const one = client();
     await Promise.all([one.campaign('a'), one.campaign('b'), one.campaign('c')]);
     expect(tokens).toBe(1);
   });
 
-  it('gets a new token when its own is refused, and asks once more', async () => {
+  test('gets a new token when its own is refused, and asks once more', async () => {
     scripted(401);
     await client().campaign('a');
     expect(seen.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
@@ -72,7 +72,7 @@ describe('the client', () => {
     await expect(client().campaign('a')).rejects.toMatchObject({ status: 401 });
   });
 
-  it('repeats what failed for the moment under the same key, and another call under another', async () => {
+  test('repeats what failed for the moment under the same key, and another call under another', async () => {
     scripted(503, 'cut', 500);
     const one = client();
     await one.createCampaign(CAMPAIGN);
@@ -83,7 +83,7 @@ describe('the client', () => {
     expect(keys[4]).not.toBe(keys[0]);
   });
 
-  it.each([
+  test.each([
     ['start', (one: FanfareClient) => one.start('cmp_1')],
     ['pause', (one: FanfareClient) => one.pause('cmp_1')],
     ['resume', (one: FanfareClient) => one.resume('cmp_1')],
@@ -102,7 +102,7 @@ describe('the client', () => {
     expect([keys[1] === keys[0], keys[2] === keys[0]]).toEqual([true, false]);
   });
 
-  it('waits for a first try that is still going on, beyond the tries that it may make', async () => {
+  test('waits for a first try that is still going on, beyond the tries that it may make', async () => {
     let left = 4;
     answer = (_, response) => {
       if (left-- === 0) reply(response, 200, { data: { id: 'cmp_1' } });
@@ -114,13 +114,13 @@ describe('the client', () => {
     await expect(client({ retries: 0 }).start('cmp_1')).rejects.toMatchObject({ status: 409 });
   });
 
-  it('gives up after as many tries as it may make', async () => {
+  test('gives up after as many tries as it may make', async () => {
     scripted(503, 503, 503, 503);
     await expect(client({ retries: 2 }).campaign('a')).rejects.toMatchObject({ status: 503 });
     expect(seen).toHaveLength(3);
   });
 
-  it('tells what a refusal says, and does not repeat it', async () => {
+  test('tells what a refusal says, and does not repeat it', async () => {
     const errors = [
       { path: 'name', code: 'required', message: 'This field is required' },
       { path: 'channel', code: 'required', message: 'This field is required' },
@@ -139,7 +139,7 @@ describe('the client', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it('stops when its caller does', async () => {
+  test('stops when its caller does', async () => {
     const stop = new AbortController();
     answer = () => stop.abort();
     await expect(client().campaign('a', { signal: stop.signal })).rejects.toMatchObject({
@@ -148,7 +148,7 @@ describe('the client', () => {
     expect(seen).toHaveLength(1);
   });
 
-  it('watches over a connection that broke, from where it was, and ends with the campaign', async () => {
+  test('watches over a connection that broke, from where it was, and ends with the campaign', async () => {
     const event = (id: string, phase: string) =>
       `id: ${id}\nevent: progress\ndata: ${JSON.stringify({ id: 'cmp_1', phase })}\n\n`;
     answer = ({ headers }, response) => {
@@ -164,7 +164,7 @@ describe('the client', () => {
     expect(seen.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'e1']);
   });
 
-  it('reads recipients page by page', async () => {
+  test('reads recipients page by page', async () => {
     answer = ({ path }, response) => {
       const isSecond = path.includes('cursor=next');
       reply(response, 200, { data: [{ id: isSecond ? 'b' : 'a' }], next: isSecond ? null : 'next' });
@@ -175,7 +175,7 @@ describe('the client', () => {
     expect(seen[0]?.path).toBe('GET /api/campaign/cmp_1/recipients?limit=1000&state=failed');
   });
 
-  it('reads runs page by page', async () => {
+  test('reads runs page by page', async () => {
     answer = ({ path }, response) => {
       const isSecond = path.includes('cursor=next');
       reply(response, 200, { data: [{ number: isSecond ? 1 : 2 }], next: isSecond ? null : 'next' });
@@ -186,7 +186,7 @@ describe('the client', () => {
     expect(seen[0]?.path).toBe('GET /api/campaign/cmp_1/runs?limit=100');
   });
 
-  it('sends a stream of contacts as it comes, and one that can be opened again after a failure', async () => {
+  test('sends a stream of contacts as it comes, and one that can be opened again after a failure', async () => {
     async function* csv() {
       yield 'email\n';
       yield new TextEncoder().encode('ann@example.com\n');
@@ -199,7 +199,7 @@ describe('the client', () => {
     expect(seen.slice(1).map(({ body }) => body)).toEqual([wanted, wanted]);
   });
 
-  it('adds recipients to a campaign as they come, one a line', async () => {
+  test('adds recipients to a campaign as they come, one a line', async () => {
     async function* rows() {
       yield { phone: '+12025550123', params: { CODE: 'a' } };
       yield { email: 'ann@example.com' };
@@ -213,7 +213,7 @@ describe('the client', () => {
     expect(seen.slice(1).map(({ body }) => body)).toEqual([wanted, wanted, '{"email":"ann@example.com"}\n']);
   });
 
-  it('asks to send again to those in the states that are named', async () => {
+  test('asks to send again to those in the states that are named', async () => {
     await client().retryFailed('cmp_1', { states: ['failed'] });
     expect(seen[0]).toMatchObject({
       path: 'POST /api/campaign/cmp_1/retry-failed',
@@ -221,7 +221,7 @@ describe('the client', () => {
     });
   });
 
-  it('lets go as many stages as are named', async () => {
+  test('lets go as many stages as are named', async () => {
     await client().release('cmp_1', { stages: 'all' });
     expect(seen[0]).toMatchObject({ path: 'POST /api/campaign/cmp_1/release', body: '{"stages":"all"}' });
   });

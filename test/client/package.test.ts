@@ -120,7 +120,7 @@ describe('the package from outside', () => {
     rmSync(outside, { recursive: true, force: true });
   });
 
-  it('drives a campaign and single messages to their ends, with nothing else installed', async () => {
+  test('drives a campaign and single messages to their ends, with nothing else installed', async () => {
     const credentials = readCredentials(place);
     const api = new ApiClient(fanfare.baseUrl, credentials);
     const templateId = await createSmsTemplate(api);
@@ -142,7 +142,7 @@ describe('the package from outside', () => {
     });
   }, 120_000);
 
-  it('brings along what no registry has, and that needs nothing else', async () => {
+  test('brings along what no registry has, and that needs nothing else', async () => {
     const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, { link?: boolean }>;
     };
@@ -156,7 +156,7 @@ describe('the package from outside', () => {
     }
   });
 
-  it('is found by require as well, and is the same class with the same parts', async () => {
+  test('is found by require as well, and is the same class with the same parts', async () => {
     const shown =
       'const one = new FanfareClient({ baseUrl: "http://127.0.0.1:1", clientId: "c", clientSecret: "s" });' +
       'console.log(Object.keys(one).sort().join(), new FanfareError("", { code: "c", status: 1 }).code);';
@@ -171,7 +171,7 @@ describe('the package from outside', () => {
     expect(answers[0]?.stdout).toBe(answers[1]?.stdout);
   });
 
-  it('has types that need nothing but those of Node', async () => {
+  test('has types that need nothing but those of Node', async () => {
     writeFileSync(join(outside, 'typed.ts'), TYPED);
     const options = {
       module: 'node16',

@@ -22,7 +22,7 @@ const POLICY: CallPolicy = {
 const calls = (...outcomes: CallOutcome[]) => outcomes.map((outcome) => ({ outcome }));
 
 describe('what follows a call', () => {
-  it('redials a busy line by its table, counting the first call', () => {
+  test('redials a busy line by its table, counting the first call', () => {
     expect(nextCallStep(POLICY, calls('busy'))).toEqual({ kind: 'redial', afterSeconds: 60 });
     expect(nextCallStep(POLICY, calls('busy', 'busy'))).toEqual({ kind: 'redial', afterSeconds: 120 });
     expect(nextCallStep(POLICY, calls('busy', 'busy', 'busy'))).toEqual({
@@ -32,7 +32,7 @@ describe('what follows a call', () => {
     });
   });
 
-  it('counts each outcome for itself and all calls together', () => {
+  test('counts each outcome for itself and all calls together', () => {
     expect(nextCallStep(POLICY, calls('busy', 'no_answer'))).toEqual({ kind: 'redial', afterSeconds: 600 });
     expect(nextCallStep(POLICY, calls('busy', 'no_answer', 'busy'))).toEqual({
       kind: 'redial',
@@ -41,7 +41,7 @@ describe('what follows a call', () => {
     expect(nextCallStep(POLICY, calls('busy', 'no_answer', 'busy', 'busy'))).toMatchObject({ kind: 'end' });
   });
 
-  it('knows how many calls may follow, by the bound of the latest outcome and by that of all', () => {
+  test('knows how many calls may follow, by the bound of the latest outcome and by that of all', () => {
     expect(callsLeft(POLICY, calls('no_answer'))).toBe(1);
     expect(callsLeft(POLICY, calls('busy'))).toBe(2);
     expect(callsLeft(POLICY, calls('no_answer', 'busy'))).toBe(2);
@@ -53,7 +53,7 @@ describe('what follows a call', () => {
     expect(callsLeft(POLICY, [...calls('busy'), { outcome: 'failed', fault: 'carrier' }])).toBe(3);
   });
 
-  it('does not redial an outcome without an entry', () => {
+  test('does not redial an outcome without an entry', () => {
     expect(nextCallStep(POLICY, calls('failed'))).toEqual({
       kind: 'end',
       state: 'failed',
@@ -70,7 +70,7 @@ describe('what follows a call', () => {
     });
   });
 
-  it('judges a machine by what the policy wants of it', () => {
+  test('judges a machine by what the policy wants of it', () => {
     expect(callResult({ end: 'completed', answeredBy: 'human' }, 'speak').outcome).toBe('human');
     expect(callResult({ end: 'completed', answeredBy: 'machine_start' }, 'speak').outcome).toBe('machine');
     expect(callResult({ end: 'completed', answeredBy: 'machine_end_beep' }, 'leave_message').outcome).toBe(
@@ -83,7 +83,7 @@ describe('what follows a call', () => {
     expect(nextCallStep(POLICY, calls('machine'))).toMatchObject({ state: 'delivered' });
   });
 
-  it('prefers a reported outcome to the one that follows from who answered', () => {
+  test('prefers a reported outcome to the one that follows from who answered', () => {
     const beep = { end: 'completed', answeredBy: 'machine_end_beep' } as const;
     expect(callResult({ ...beep, told: 'machine' }, 'leave_message').outcome).toBe('machine');
     expect(callResult({ end: 'completed', told: 'opted_out' }, 'speak').outcome).toBe('opted_out');
@@ -95,7 +95,7 @@ describe('what follows a call', () => {
     expect(nextCallStep(POLICY, calls('opted_out'))).toMatchObject({ kind: 'end', state: 'delivered' });
   });
 
-  it('asks again for a call that its carrier could not place, so often and without counting', () => {
+  test('asks again for a call that its carrier could not place, so often and without counting', () => {
     const fault = callResult({ end: 'failed', fault: callFault('network_failure') }, 'speak');
     const delays = [1, 2, 3, 4, 5].map((faults) => {
       const step = nextCallStep({ ...POLICY, faultSeconds: 10 }, Array(faults).fill(fault));
@@ -109,7 +109,7 @@ describe('what follows a call', () => {
     });
   });
 
-  it('never redials a number that does not exist or a callee who does not want calls', () => {
+  test('never redials a number that does not exist or a callee who does not want calls', () => {
     const policy = { ...POLICY, retry: { failed: { maxAttempts: 9, delaysSeconds: [1] } } };
     for (const code of ['unknown_recipient', '404', 'sip_484', '604']) {
       const result = callResult({ end: 'rejected', fault: callFault(code) }, 'speak');
@@ -124,7 +124,7 @@ describe('what follows a call', () => {
     ]);
   });
 
-  it('spreads a delay by its jitter, later only, and the same for the same call', () => {
+  test('spreads a delay by its jitter, later only, and the same for the same call', () => {
     const policy = { ...POLICY, retry: { busy: { maxAttempts: 9, delaysSeconds: [100], jitter: 0.5 } } };
     const delayOf = (seed: string) => {
       const step = nextCallStep(policy, calls('busy'), seed);

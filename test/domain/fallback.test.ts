@@ -26,7 +26,7 @@ describe('the next channel of a contact', () => {
     expect(found).toBe(expected);
   });
 
-  it('depends on successes and on the latest channel only', () => {
+  test('depends on successes and on the latest channel only', () => {
     const channel = fc.record({
       standing: fc.constantFrom<Standing>('reached', 'over', 'counting', 'open'),
       sinceMs: fc.integer({ min: NOW_MS - 3 * AFTER_MS, max: NOW_MS }),
@@ -43,7 +43,7 @@ describe('the next channel of a contact', () => {
     );
   });
 
-  it('counts as reached what was delivered, and what was accepted by a service without outcomes', () => {
+  test('counts as reached what was delivered, and what was accepted by a service without outcomes', () => {
     for (const channel of CHANNELS) {
       const reached = (tellsMore: boolean) =>
         RECIPIENT_STATES.filter((state) => standingOf(channel, state, tellsMore) === 'reached');

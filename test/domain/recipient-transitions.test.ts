@@ -28,7 +28,7 @@ const news = (attempt: number, state: RecipientEvent['state'], code?: string): R
 });
 
 describe('what a recipient becomes by an event', () => {
-  it('is another attempt after a failure that passes, until there are none left', () => {
+  test('is another attempt after a failure that passes, until there are none left', () => {
     const second = applyEvent(accepted, news(0, 'failed', 'provider_transient'), RULE, NOW);
     expect(second).toMatchObject({ state: 'waiting', attempt: 1, attempts: 1, code: 'provider_transient' });
     const third = applyEvent(second, news(1, 'failed', 'attempts_exhausted'), RULE, NOW);
@@ -41,7 +41,7 @@ describe('what a recipient becomes by an event', () => {
     });
   });
 
-  it('is the end after a failure that does not pass, and where no retry was asked for', () => {
+  test('is the end after a failure that does not pass, and where no retry was asked for', () => {
     expect(applyEvent(accepted, news(0, 'failed', 'provider_rejected'), RULE, NOW)).toMatchObject({
       state: 'failed',
       code: 'provider_rejected',
@@ -55,7 +55,7 @@ describe('what a recipient becomes by an event', () => {
     });
   });
 
-  it('is delivered by a former attempt, and its retry is dropped', () => {
+  test('is delivered by a former attempt, and its retry is dropped', () => {
     const waiting = applyEvent(accepted, news(0, 'failed', 'provider_transient'), RULE, NOW);
     expect(applyEvent(waiting, news(0, 'delivered'), RULE, NOW)).toMatchObject({
       state: 'delivered',
@@ -63,7 +63,7 @@ describe('what a recipient becomes by an event', () => {
     });
   });
 
-  it('is sent by a former attempt only where that was in doubt', () => {
+  test('is sent by a former attempt only where that was in doubt', () => {
     const failed = applyEvent(accepted, news(0, 'failed', 'provider_transient'), RULE, NOW);
     expect(applyEvent(failed, news(0, 'sent'), RULE, NOW)).toBe(failed);
     const doubt = applyEvent(accepted, news(0, 'unknown'), RULE, NOW);
@@ -71,19 +71,19 @@ describe('what a recipient becomes by an event', () => {
     expect(applyEvent(doubt, news(0, 'sent'), RULE, NOW)).toMatchObject({ state: 'sent', retryAt: null });
   });
 
-  it('does not change by the failure of a former attempt, or of one that was never made', () => {
+  test('does not change by the failure of a former attempt, or of one that was never made', () => {
     const waiting = applyEvent(accepted, news(0, 'unknown'), RULE, NOW);
     expect(applyEvent(waiting, news(0, 'failed', 'provider_transient'), RULE, NOW)).toBe(waiting);
     expect(applyEvent(waiting, news(2, 'failed'), RULE, NOW)).toBe(waiting);
   });
 
-  it('is expired when the retry would come too late, and still unknown when that of a doubt would', () => {
+  test('is expired when the retry would come too late, and still unknown when that of a doubt would', () => {
     const rule = deliveryRule({ delivery: { retry: {}, onUnknown: 'resend', expireAfterSeconds: 5 } });
     expect(applyEvent(accepted, news(0, 'failed', 'provider_transient'), rule, NOW).state).toBe('expired');
     expect(applyEvent(accepted, news(0, 'unknown'), rule, NOW).state).toBe('unknown');
   });
 
-  it('is the same when an event is repeated at once, and never falls within an attempt', () => {
+  test('is the same when an event is repeated at once, and never falls within an attempt', () => {
     const states = fc.constantFrom(
       ...RECIPIENT_STATES.filter((state) => RECIPIENT_RANK[state] > RECIPIENT_RANK.accepted),
     );

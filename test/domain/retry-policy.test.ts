@@ -13,7 +13,7 @@ const policies: fc.Arbitrary<RetryPolicy> = fc
   .map(({ more, ...policy }) => ({ ...policy, maxDelaySeconds: policy.initialDelaySeconds + more }));
 
 describe('the delay before the next attempt', () => {
-  it('grows by the factor up to the longest, spread over a fifth', () => {
+  test('grows by the factor up to the longest, spread over a fifth', () => {
     const policy = { maxAttempts: 6, initialDelaySeconds: 10, backoff: 3, maxDelaySeconds: 200 };
     const bounds = [10, 30, 90, 200 / 1.2, 200 / 1.2];
     for (const [i, least] of bounds.entries()) {
@@ -24,7 +24,7 @@ describe('the delay before the next attempt', () => {
     expect(nextAttempt(policy, 6, 'run.sms.4.0')).toBeUndefined();
   });
 
-  it('is the same for the same message, and differs between messages', () => {
+  test('is the same for the same message, and differs between messages', () => {
     const policy = retryPolicy();
     const delays = Array.from({ length: 50 }, (_, seq) => nextAttempt(policy, 2, `run.sms.${seq}.0`));
     expect(delays).toEqual(
@@ -33,13 +33,13 @@ describe('the delay before the next attempt', () => {
     expect(new Set(delays).size).toBe(50);
   });
 
-  it('is exact where the first delay is the longest', () => {
+  test('is exact where the first delay is the longest', () => {
     const policy = { maxAttempts: 3, initialDelaySeconds: 7, backoff: 2, maxDelaySeconds: 7 };
     expect(nextAttempt(policy, 1, 'a')).toBe(7);
     expect(nextAttempt(policy, 2, 'b')).toBe(7);
   });
 
-  it('never leaves the bounds of the policy, and ends with the last attempt', () => {
+  test('never leaves the bounds of the policy, and ends with the last attempt', () => {
     fc.assert(
       fc.property(policies, fc.integer({ min: 0, max: 120 }), fc.string(), (policy, attempts, seed) => {
         const delay = nextAttempt(policy, attempts, seed);
@@ -49,7 +49,7 @@ describe('the delay before the next attempt', () => {
     );
   });
 
-  it('does not shrink by more than its spread from one attempt to the next', () => {
+  test('does not shrink by more than its spread from one attempt to the next', () => {
     fc.assert(
       fc.property(policies, fc.integer({ min: 1, max: 98 }), fc.string(), (policy, attempts, seed) => {
         const [now, then] = [nextAttempt(policy, attempts, seed), nextAttempt(policy, attempts + 1, seed)];
@@ -60,12 +60,12 @@ describe('the delay before the next attempt', () => {
 });
 
 describe('a policy given in part', () => {
-  it('is completed from the default', () => {
+  test('is completed from the default', () => {
     expect(retryPolicy()).toEqual(RETRY_DEFAULT);
     expect(retryPolicy({ maxAttempts: 2 })).toEqual({ ...RETRY_DEFAULT, maxAttempts: 2 });
   });
 
-  it('has no longest delay below its first', () => {
+  test('has no longest delay below its first', () => {
     expect(retryPolicy({ initialDelaySeconds: 5_000 })).toMatchObject({ maxDelaySeconds: 5_000 });
   });
 });

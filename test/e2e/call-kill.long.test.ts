@@ -46,7 +46,7 @@ describe('calls during which everything is killed', () => {
 
   const callsTo = (to: string) => carrier.calls.filter((call) => call.to === to);
 
-  it('are unknown if their end is never reported, and none is made twice; redials come at their time', async () => {
+  test('are unknown if their end is never reported, and none is made twice; redials come at their time', async () => {
     const all = [SILENT, TOLD_LATE, REDIALLED].flatMap(numbers);
     const id = await createVoiceCampaign(
       here.api,

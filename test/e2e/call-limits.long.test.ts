@@ -48,7 +48,7 @@ describe('calls to people whose line is busy, through a carrier outside', () => 
     maxAttempts,
   });
 
-  it('are no more than the cap of a number in a day, of two campaigns with redials together', async () => {
+  test('are no more than the cap of a number in a day, of two campaigns with redials together', async () => {
     await here.api.expect('PUT', '/api/policy', { caps: [{ channels: ['voice'], max: 2, days: 1 }] });
     const numbers = Array.from({ length: PEOPLE }, (_, i) => `+1202${5_000_000 + i}`);
     const contacts = numbers.map((phone) => ({ phone }));
@@ -83,7 +83,7 @@ describe('calls to people whose line is busy, through a carrier outside', () => 
     expect((await recipientsOf(lasting)).map(({ attempts }) => attempts)).toEqual(numbers.map(() => 3));
   }, 360_000);
 
-  it('are made by day, and go on when a night of a minute is over', async () => {
+  test('are made by day, and go on when a night of a minute is over', async () => {
     // Far enough away that some calls come before it.
     const nightAt = Math.ceil((Date.now() + 12_000) / MINUTE_MS) * MINUTE_MS;
     const dayAt = nightAt + MINUTE_MS;

@@ -156,7 +156,7 @@ describe('two campaigns of calls from one caller id, through a carrier outside',
 
   const callsTo = (to: string) => carrier.calls.filter((call) => call.to === to);
 
-  it('makes each call that the policy wants, when it wants it, and no other', async () => {
+  test('makes each call that the policy wants, when it wants it, and no other', async () => {
     await here.api.expect('PUT', '/api/sender-limit', {
       channel: 'voice',
       sender: CALLER_ID,

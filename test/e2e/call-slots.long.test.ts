@@ -41,7 +41,7 @@ describe("a campaign's calls at once", () => {
   /** The most that were live of the calls from here on. */
   const mostSince = (from: number) => Math.max(...carrier.calls.slice(from).map(({ live }) => live));
 
-  it('are never more than the limit, with all recipients redialled at the same moment', async () => {
+  test('are never more than the limit, with all recipients redialled at the same moment', async () => {
     const id = await create({ voice: busy, delivery: { maxConcurrentCalls: LIMIT } });
     await until('first redials', () => carrier.calls.some(({ attempt }) => attempt === 2), 120_000, 20);
     // Everybody's turn comes while nobody is called: with the resumption all of them wake.
@@ -60,7 +60,7 @@ describe("a campaign's calls at once", () => {
     expect(mostSince(patched + LIMIT)).toBeLessThanOrEqual(LOWER);
   }, 420_000);
 
-  it('are as many again after everything was killed while they were live', async () => {
+  test('are as many again after everything was killed while they were live', async () => {
     const from = carrier.calls.length;
     ending = new Promise<void>((done) => {
       mayEnd = done;

@@ -61,7 +61,7 @@ describe('control of a campaign through the whole program', () => {
   const start = async (contacts: number, prefix: string, more: Record<string, unknown> = {}) =>
     createSmsCampaign(api, await createList(api, contacts, prefix), await createSmsTemplate(api), more);
 
-  it('fails when the account is refused, uses no recipient’s attempt, and completes when it is resumed', async () => {
+  test('fails when the account is refused, uses no recipient’s attempt, and completes when it is resumed', async () => {
     const id = await start(300, 'fail', { delivery: { ratePerSecond: 60 } });
     const { runId } = await detail(id);
     await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 45_000, 20);
@@ -89,7 +89,7 @@ describe('control of a campaign through the whole program', () => {
     expect(record().duplicateUids).toEqual([]);
   }, 150_000);
 
-  it('sends no message of a paused campaign whose start time is removed, before it is resumed', async () => {
+  test('sends no message of a paused campaign whose start time is removed, before it is resumed', async () => {
     const lists = [await createList(api, 5, 'paused'), await createList(api, 5, 'beside')];
     const template = await createSmsTemplate(api);
     const startAt = new Date(Date.now() + 86_400_000).toISOString();
@@ -107,7 +107,7 @@ describe('control of a campaign through the whole program', () => {
     expect(handOverTimes(await detail(id)).length).toBeGreaterThan(0);
   }, 150_000);
 
-  it('a failed campaign is canceled for good, also while the account is still refused', async () => {
+  test('a failed campaign is canceled for good, also while the account is still refused', async () => {
     const id = await start(300, 'give-up', { delivery: { ratePerSecond: 60 } });
     const { runId } = await detail(id);
     await until('the first hand-overs', () => handOverTimes({ runId }).length > 30, 45_000, 20);
@@ -133,7 +133,7 @@ describe('control of a campaign through the whole program', () => {
     }
   }, 150_000);
 
-  it('sends again only to the chosen recipients, as often as it is asked', async () => {
+  test('sends again only to the chosen recipients, as often as it is asked', async () => {
     // By the last two digits: 90 is delivered, 91 refused by the provider, 94 not delivered.
     const lines = ['externalId,name,phone'];
     for (const area of [202, 212, 213, 214, 215]) {
@@ -173,7 +173,7 @@ describe('control of a campaign through the whole program', () => {
     expect(record().duplicateUids).toEqual([]);
   }, 150_000);
 
-  it('calls again only recipients whom it did not reach', async () => {
+  test('calls again only recipients whom it did not reach', async () => {
     // By the last two digits: 90 answers, 95 does not.
     const lines = ['externalId,name,phone'];
     for (const area of [202, 212, 213]) {
@@ -225,7 +225,7 @@ describe('control of a campaign through the whole program', () => {
     ]);
   }, 150_000);
 
-  it('keeps its pace, also one that is changed on the way, and says how fast it is', async () => {
+  test('keeps its pace, also one that is changed on the way, and says how fast it is', async () => {
     const id = await start(1_500, 'pace', { delivery: { ratePerSecond: 50 } });
     const { runId } = await detail(id);
     await until('the first hand-overs', () => handOverTimes({ runId }).length > 0, 45_000, 20);
@@ -255,7 +255,7 @@ describe('control of a campaign through the whole program', () => {
     expect(ended.counts.sms?.total).toBe(1_500);
   }, 150_000);
 
-  it('hands over nothing from a second after a pause, at full rate', async () => {
+  test('hands over nothing from a second after a pause, at full rate', async () => {
     const id = await start(12_000, 'full');
     const { runId } = await detail(id);
     await until('some hand-overs', () => handOverTimes({ runId }).length > 1_000, 45_000, 10);

@@ -38,7 +38,7 @@ describe('campaigns of which some fail, through the whole program', () => {
 
   const handedOver = () => here.record('email').handOvers;
 
-  it('stops by itself when too many fail, and when it is resumed counts only what follows', async () => {
+  test('stops by itself when too many fail, and when it is resumed counts only what follows', async () => {
     const id = await campaign(600, 'bounce', {
       delivery: { ratePerSecond: 40 },
       abort: { failureRate: 0.5, minSample: 20 },
@@ -56,7 +56,7 @@ describe('campaigns of which some fail, through the whole program', () => {
     expect(ended(second) - before).toBeGreaterThanOrEqual(20);
   }, 120_000);
 
-  it('settles recipients in doubt, and sends to no recipient more often than asked', async () => {
+  test('settles recipients in doubt, and sends to no recipient more often than asked', async () => {
     const before = handedOver();
     const id = await campaign(5, 'lost', {
       delivery: { onUnknown: 'resend', retry: { maxAttempts: 2, initialDelaySeconds: 1 } },

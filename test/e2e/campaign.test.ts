@@ -43,7 +43,7 @@ describe('campaigns through the whole program', () => {
       },
     });
 
-  it(
+  test(
     'reaches everybody on three channels, and accounts for each',
     async () => {
       const listId = await createList(here.api, 60, 'three');
@@ -139,7 +139,7 @@ describe('campaigns through the whole program', () => {
     await here.api.expect('PUT', '/api/sender-limit', { channel: 'sms', sender: '12345', rate });
   }
 
-  it('reaches no recipient in their quiet hours, and is canceled without waiting for the morning', async () => {
+  test('reaches no recipient in their quiet hours, and is canceled without waiting for the morning', async () => {
     const hour = (ms: number) => new Date(Date.now() + ms).toISOString().slice(11, 16);
     const quietHours = { from: hour(-2 * HOUR_MS), to: hour(2 * HOUR_MS), timezone: 'recipient' };
     const { data: list } = await here.api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
@@ -185,7 +185,7 @@ describe('campaigns through the whole program', () => {
     expect([canceled.counts.sms?.canceled, canceled.counts.voice?.canceled]).toEqual([20, 20]);
   }, 150_000);
 
-  it('hands nothing over from a second after a pause, and goes on where it was after a resume', async () => {
+  test('hands nothing over from a second after a pause, and goes on where it was after a resume', async () => {
     const contacts = 6_000;
     await sendSlowly(700);
     const before = record('sms').handOvers;
@@ -208,7 +208,7 @@ describe('campaigns through the whole program', () => {
     expect(record('sms').duplicates).toEqual([]);
   }, 150_000);
 
-  it('takes back what was not handed over when a campaign is canceled', async () => {
+  test('takes back what was not handed over when a campaign is canceled', async () => {
     const contacts = 6_000;
     await sendSlowly(400);
     const before = record('sms').handOvers;

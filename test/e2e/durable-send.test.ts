@@ -137,7 +137,7 @@ describe('durable sends through the whole program', () => {
 
   const call = () => ({ channel: 'voice', from: '+12025550100', 'template-id': voice });
 
-  it('deliver a message once, and end with the outcome and without an address in the history', async () => {
+  test('deliver a message once, and end with the outcome and without an address in the history', async () => {
     const uid = randomUUID();
     const many = await Promise.all(
       Array.from({ length: 8 }, () => rig.send({ uid, 'template-id': sms, to: '+12125550190' })),
@@ -159,20 +159,20 @@ describe('durable sends through the whole program', () => {
     });
   }, 150_000);
 
-  it('redial a busy line until it is answered', async () => {
+  test('redial a busy line until it is answered', async () => {
     const retry = { busy: { maxAttempts: 2, delaysSeconds: [1] } };
     const send = await rig.send({ ...call(), to: '+12125550199', voice: { retry } });
     expect(await rig.ended(send.id)).toMatchObject({ state: 'delivered', outcome: 'human', attempts: 2 });
   }, 150_000);
 
-  it('end as rejected what the service or the provider refuses', async () => {
+  test('end as rejected what the service or the provider refuses', async () => {
     const refused = await rig.send({ 'template-id': 'tpl_none' });
     expect(await rig.ended(refused.id)).toMatchObject({ state: 'rejected', code: 'template_not_found' });
     const rejected = await rig.send({ 'template-id': sms, to: '+12125550191' });
     expect(await rig.ended(rejected.id)).toMatchObject({ state: 'rejected' });
   }, 150_000);
 
-  it('are canceled while they wait for their hour, and between two calls', async () => {
+  test('are canceled while they wait for their hour, and between two calls', async () => {
     const sendAt = new Date(Date.now() + 3_600_000).toISOString();
     const planned = await rig.send({ 'template-id': sms, sendAt });
     expect(planned.state).toBe('waiting');
@@ -189,7 +189,7 @@ describe('durable sends through the whole program', () => {
     });
   }, 150_000);
 
-  it('wait for their hour, and for a message held at the service be called back', async () => {
+  test('wait for their hour, and for a message held at the service be called back', async () => {
     const sendAt = new Date(Date.now() + 1_500).toISOString();
     const planned = await rig.send({ 'template-id': sms, sendAt });
     await rig.api.expect('PUT', '/holds/quiet');
@@ -200,7 +200,7 @@ describe('durable sends through the whole program', () => {
     expect(await rig.ended(planned.id)).toMatchObject({ state: 'delivered' });
   }, 150_000);
 
-  it('are all sent once when the program is killed as they are accepted', async () => {
+  test('are all sent once when the program is killed as they are accepted', async () => {
     const before = readRecord(join(rig.place.dataDir, 'simulator'), 'sms');
     const uids = Array.from({ length: 20 }, () => randomUUID());
     const calls = uids.map((uid) => rig.send({ 'template-id': sms, uid }).catch(() => undefined));
@@ -265,7 +265,7 @@ describe('durable sends at a service that knows only the specification', () => {
     return { to, 'template-id': 'tpl_hosted', retry: { initialDelaySeconds: 1 } };
   };
 
-  it('end as accepted, and use nothing beyond it', async () => {
+  test('end as accepted, and use nothing beyond it', async () => {
     const send = await rig.send(script('+12125550001'));
     expect(await rig.ended(send.id)).toMatchObject({ state: 'accepted', attempts: 1 });
     expect(seen.map(({ path }) => path)).toEqual(['POST /send-msg']);
@@ -274,27 +274,27 @@ describe('durable sends at a service that knows only the specification', () => {
     );
   }, 150_000);
 
-  it('try again what failed for the moment, under the same uid', async () => {
+  test('try again what failed for the moment, under the same uid', async () => {
     const send = await rig.send(script('+12125550002', 500, 503));
     expect(await rig.ended(send.id)).toMatchObject({ state: 'accepted', attempts: 3 });
     const uids = seen.filter(({ body }) => body.to === '+12125550002').map(({ body }) => body.uid);
     expect(uids).toEqual([`${send.id}.1`, `${send.id}.1`, `${send.id}.1`]);
   }, 150_000);
 
-  it('are canceled between two tries', async () => {
+  test('are canceled between two tries', async () => {
     const send = await rig.send({ ...script('+12125550003', 503), retry: { initialDelaySeconds: 3_600 } });
     await rig.until(send.id, 'waiting');
     const { data } = await rig.api.expect<{ data: Send }>('DELETE', `/api/send/${send.id}`);
     expect(data).toMatchObject({ state: 'canceled', code: 'dependency_down' });
   }, 150_000);
 
-  it('wait while the account is refused, and say so', async () => {
+  test('wait while the account is refused, and say so', async () => {
     const send = await rig.send(script('+12125550004', 403));
     await rig.until(send.id, 'waiting');
     expect(await rig.read(send.id)).toMatchObject({ code: 'unauthenticated', attempts: 0, finishedAt: null });
   }, 150_000);
 
-  it('are unknown when the answer was lost, and sent no second time', async () => {
+  test('are unknown when the answer was lost, and sent no second time', async () => {
     const send = await rig.send(script('+12125550005', 'cut'));
     expect(await rig.ended(send.id)).toMatchObject({ state: 'unknown', code: 'answer_lost' });
     expect(seen.filter(({ body }) => body.to === '+12125550005')).toHaveLength(1);

@@ -94,7 +94,7 @@ describe('campaigns that go from channel to channel, through the whole program',
     }
   }
 
-  it('calls only recipients whom the SMS did not reach', async () => {
+  test('calls only recipients whom the SMS did not reach', async () => {
     const contacts = [...SMS_FAILS, ...SMS_ARRIVES].map((phone) => ({ externalId: `c${phone}`, phone }));
     const id = await campaign(['sms', 'voice'], contacts);
     const { counts } = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
@@ -110,7 +110,7 @@ describe('campaigns that go from channel to channel, through the whole program',
     ]);
   }, 120_000);
 
-  it('writes only to recipients whom no call reached, when the last redial is over', async () => {
+  test('writes only to recipients whom no call reached, when the last redial is over', async () => {
     // A busy line that stays busy, one that is free at the redial, and one where somebody answers.
     const phones = ['+12195550194', '+12195550199', '+12195550190'];
     const id = await campaign(
@@ -125,7 +125,7 @@ describe('campaigns that go from channel to channel, through the whole program',
     expect([await handedOver(id, 'voice'), await handedOver(id, 'sms')]).toEqual([5, 1]);
   }, 120_000);
 
-  it('begins with the next channel without an address, and goes on after silence', async () => {
+  test('begins with the next channel without an address, and goes on after silence', async () => {
     const id = await campaign(
       ['email', 'sms'],
       [
@@ -142,7 +142,7 @@ describe('campaigns that go from channel to channel, through the whole program',
     expect(await handedOver(id, 'sms')).toBe(2);
   }, 120_000);
 
-  it('waits out a pause, and a cancel ends those whose turn has not come', async () => {
+  test('waits out a pause, and a cancel ends those whose turn has not come', async () => {
     const contacts = Array.from({ length: 5 }, (_, i) => ({
       externalId: `w${i}`,
       email: `w${i}+silent@example.com`,
@@ -166,7 +166,7 @@ describe('campaigns that go from channel to channel, through the whole program',
     expect(await handedOver(id, 'voice')).toBe(0);
   }, 120_000);
 
-  it('reaches every recipient once when its process group is killed on the way', async () => {
+  test('reaches every recipient once when its process group is killed on the way', async () => {
     const people = 400;
     const contacts = Array.from({ length: people }, (_, i) => ({
       externalId: `k${i}`,

@@ -28,7 +28,7 @@ describe('a campaign whose audience is frozen in pieces', () => {
 
   const total = async (id: string) => (await campaignDetail(here.api, id)).counts.sms?.total ?? 0;
 
-  it('is canceled while it is frozen: nothing more is handed over, and who was frozen is accounted for', async () => {
+  test('is canceled while it is frozen: nothing more is handed over, and who was frozen is accounted for', async () => {
     const id = await createSmsCampaign(here.api, listId, templateId);
     await until('the first shard', async () => (await total(id)) > 0, 60_000, 10);
     const { data } = await here.api.expect<{ data: { phase: string } }>('POST', `/api/campaign/${id}/cancel`);
@@ -44,7 +44,7 @@ describe('a campaign whose audience is frozen in pieces', () => {
     expect(canceled).toBeGreaterThan(0);
   }, 300_000);
 
-  it('loses no recipient and hands no message over twice when it is killed during the freeze', async () => {
+  test('loses no recipient and hands no message over twice when it is killed during the freeze', async () => {
     const seed = Number(process.env.FANFARE_TEST_SEED ?? Date.now() % 1_000_000);
     process.stdout.write(`freezing is killed, seed ${seed}\n`);
     const before = here.record('sms').distinct;

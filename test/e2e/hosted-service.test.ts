@@ -109,7 +109,7 @@ describe('campaigns at a hosted service that has only what the specification has
     expect(keys.length - new Set(keys).size).toBe(0);
   }
 
-  it('are completed through every failure, with no recipient sent to twice and each doubt recorded', async () => {
+  test('are completed through every failure, with no recipient sent to twice and each doubt recorded', async () => {
     const people = 1_500;
     service.trouble = trouble;
     // Fifty at once need some ten seconds for all, several lives of a token.
@@ -141,7 +141,7 @@ describe('campaigns at a hosted service that has only what the specification has
     expect(early).toEqual([]);
   }, 150_000);
 
-  it('send to recipients in doubt once more under another uid when asked to', async () => {
+  test('send to recipients in doubt once more under another uid when asked to', async () => {
     const people = 200;
     service.trouble = trouble;
     const delivery = { onUnknown: 'resend', retry: { maxAttempts: 3, initialDelaySeconds: 1 } };
@@ -156,7 +156,7 @@ describe('campaigns at a hosted service that has only what the specification has
     expect(new Set(anew.map(({ to }) => to)).size).toBe(4);
   }, 150_000);
 
-  it('end with their calls accepted, because the service reports no outcomes', async () => {
+  test('end with their calls accepted, because the service reports no outcomes', async () => {
     service.trouble = trouble;
     const id = await create(70, ['voice']);
     const done = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
@@ -164,7 +164,7 @@ describe('campaigns at a hosted service that has only what the specification has
     expectNobodyTwice('to');
   }, 150_000);
 
-  it('are explained as far as it tells, and the last step says that it tells no more', async () => {
+  test('are explained as far as it tells, and the last step says that it tells no more', async () => {
     const id = await create(1, ['sms']);
     await untilPhase(here.api, id, ['completed'], SETTLED_MS);
     const { data } = await here.api.expect<{ data: PersonExplanation }>(
@@ -177,7 +177,7 @@ describe('campaigns at a hosted service that has only what the specification has
     expect(data.summary).toContain('taken by the messaging service');
   }, 150_000);
 
-  it('are paused, go on and are canceled without a hold at the service', async () => {
+  test('are paused, go on and are canceled without a hold at the service', async () => {
     const people = 3_000;
     service.answerMs = 50;
     const id = await create(people, ['sms'], { delivery: { ratePerSecond: 400 } });
@@ -206,7 +206,7 @@ describe('campaigns at a hosted service that has only what the specification has
     expectNobodyTwice('to');
   }, 150_000);
 
-  it('are refused for a template that is not there, and for another workspace', async () => {
+  test('are refused for a template that is not there, and for another workspace', async () => {
     const listId = await createList(here.api, 1, 'single');
     const campaign = {
       campaignId: null,

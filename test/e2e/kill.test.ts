@@ -18,7 +18,7 @@ describe('a campaign whose whole process group is killed again and again', () =>
   }, 120_000);
   afterAll(() => here?.remove());
 
-  it('loses no recipient and hands no message over twice', async () => {
+  test('loses no recipient and hands no message over twice', async () => {
     const seed = Number(process.env.FANFARE_TEST_SEED ?? Date.now() % 1_000_000);
     process.stdout.write(`kill test, seed ${seed}\n`);
     const listId = await createList(here.api, CONTACTS);

@@ -24,7 +24,7 @@ describe('outcomes that no event reports any more, through the whole program', (
     await here?.remove();
   });
 
-  it('are taken in by the next process, when the run has ended and nothing waits for them', async () => {
+  test('are taken in by the next process, when the run has ended and nothing waits for them', async () => {
     const listId = await createList(here.api, 1, 'late', LATE_PHONE);
     const id = await createSmsCampaign(here.api, listId, await createSmsTemplate(here.api));
     await untilPhase(here.api, id, ['completed'], LIMIT_MS);

@@ -33,7 +33,7 @@ describe('opting out while a campaign runs', () => {
     return performance.now() - begun;
   }
 
-  it(
+  test(
     'who writes STOP gets nothing that was not on its way, and is counted as suppressed',
     async () => {
       const list = await createList(here.api, 300, 'stop');

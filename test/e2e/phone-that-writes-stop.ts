@@ -78,7 +78,7 @@ function describeWith(provider: 'kannel' | 'smpp'): void {
     return data.map(({ address }) => address);
   };
 
-  it(
+  test(
     'is left alone by the running campaign and the next, and with START gets the one after',
     async () => {
       const list = await createList(here.api, CONTACTS, 'stop');
@@ -119,7 +119,7 @@ function describeWith(provider: 'kannel' | 'smpp'): void {
     3 * LIMIT_MS,
   );
 
-  it(
+  test(
     'is blocked as well who opted out with the operator, by either of its codes',
     async () => {
       const template = await createSmsTemplate(here.api, 'Hello');

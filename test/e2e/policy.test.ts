@@ -25,7 +25,7 @@ describe('the policy of a workspace, through the whole program', () => {
     return total - waiting - pending - expired;
   };
 
-  it(
+  test(
     'gives each of many people one message of two campaigns that are sent at once, and lets the other wait',
     async () => {
       await here.api.expect('PUT', '/api/policy', { caps: [{ channels: ['sms'], max: 1, days: 1 }] });
@@ -81,7 +81,7 @@ describe('the policy of a workspace, through the whole program', () => {
     SETTLED_MS + 30_000,
   );
 
-  it(
+  test(
     'lets nobody be sent to in its quiet hours, except by what is transactional',
     async () => {
       await here.api.expect('PUT', '/api/policy', {
@@ -99,7 +99,7 @@ describe('the policy of a workspace, through the whole program', () => {
     SETTLED_MS + 30_000,
   );
 
-  it(
+  test(
     'lets those go who wait, messages and calls, when its quiet hours are lifted',
     async () => {
       const people = (first: number) =>

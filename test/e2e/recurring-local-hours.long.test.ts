@@ -40,7 +40,7 @@ describe('a recurring campaign at the hour of each recipient', () => {
     (await here.api.expect<{ data: Run[] }>('GET', `/api/campaign/${id}/runs`)).data;
   const scheduleOf = (id: string) => client.schedule.getHandle(campaignScheduleId(id));
 
-  it(
+  test(
     'reaches them one occurrence beside the other',
     async () => {
       await until('a minute that has time left', () => Date.now() % MINUTE_MS < 40_000, MINUTE_MS, 100);

@@ -78,7 +78,7 @@ describe('a recurring campaign through the whole program', () => {
     waiting.minute = { id, due };
   }
 
-  it('is paused, resumed, edited and canceled at Temporal too', async () => {
+  test('is paused, resumed, edited and canceled at Temporal too', async () => {
     const id = await start('steered', { cron: '0 9 13 * 5', timezone: 'Europe/Berlin' });
     await here.api.expect('POST', `/api/campaign/${id}/pause`);
     expect((await scheduleOf(id).describe()).state.paused).toBe(true);
@@ -98,7 +98,7 @@ describe('a recurring campaign through the whole program', () => {
     expect((await campaignDetail(here.api, id)).phase).toBe('canceled');
   }, 150_000);
 
-  it.each([
+  test.each([
     ['5/20 0 * 3,July mon-Fri', 'UTC'],
     ['00 09 */10 * */3', 'Asia/Calcutta'],
     ['0 0 29 2 *', 'UTC'],
@@ -127,7 +127,7 @@ describe('a recurring campaign through the whole program', () => {
     await client.schedule.getHandle(scheduleId).delete();
   });
 
-  it('begins at its hour, once, though a process with a clock ahead has started its workflow before', async () => {
+  test('begins at its hour, once, though a process with a clock ahead has started its workflow before', async () => {
     const { id, startAt } = waiting.early;
     const ended = await untilPhase(here.api, id, ['completed', 'failed', 'canceled'], 2 * MINUTE_MS);
     expect(ended.phase).toBe('completed');
@@ -136,7 +136,7 @@ describe('a recurring campaign through the whole program', () => {
     expect(Date.parse(run?.startedAt ?? '')).toBeGreaterThanOrEqual(startAt);
   }, 180_000);
 
-  it('is begun by Temporal at its minute, once, and ends with its last occurrence', async () => {
+  test('is begun by Temporal at its minute, once, and ends with its last occurrence', async () => {
     const { id, due } = waiting.minute;
     await until(
       'its end',

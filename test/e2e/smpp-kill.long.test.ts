@@ -86,7 +86,7 @@ describe.each([
       return (await here.api.expect<{ data: { address: string; state: string }[] }>('GET', path)).data;
     }
 
-    it(
+    test(
       'loses nobody, sends nothing twice, and leaves no more in doubt than was under way',
       async () => {
         const list = await createList(here.api, CONTACTS, 'kill', FIRST_PHONE);
@@ -164,7 +164,7 @@ describe.each([
       4 * LIMIT_MS,
     );
 
-    it(
+    test(
       'settles by their receipts a message whose answer was lost, and those that were in one batch with it',
       async () => {
         const list = await createList(here.api, WINDOW, 'late');

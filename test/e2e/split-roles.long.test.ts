@@ -100,7 +100,7 @@ describe('the roles in processes of their own', () => {
     return pages;
   }
 
-  it('share a campaign, while senders come and go and the orchestrator is killed', async () => {
+  test('share a campaign, while senders come and go and the orchestrator is killed', async () => {
     const orchestrator = start(worker, 'worker', '--role', 'orchestrator');
     const first = start(worker, 'worker', '--role', 'sender');
     await Promise.all([saysReady(orchestrator), saysReady(first)]);

@@ -100,7 +100,7 @@ describe('a worker in a process of its own', () => {
 
   const end = (api: ApiClient, id: string) => untilPhase(api, id, ['completed', 'failed'], LIMIT_MS);
 
-  it('sends for the workspaces that it has credentials of, and refuses the campaigns of others', async () => {
+  test('sends for the workspaces that it has credentials of, and refuses the campaigns of others', async () => {
     const [ofFirst, ofSecond] = clients as [ApiClient, ApiClient];
     const only = await startWorker(() => ({
       FANFARE_CLIENT_ID: second.client.id,

@@ -50,7 +50,7 @@ describe('a campaign that is triggered under an Idempotency-Key', () => {
     );
   }
 
-  it('is one campaign under its key, also when the process is killed in the middle of creating it', async () => {
+  test('is one campaign under its key, also when the process is killed in the middle of creating it', async () => {
     const content = body(RECIPIENTS, { name: 'Killed' });
     const named = async () =>
       (

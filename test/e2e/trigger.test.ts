@@ -27,7 +27,7 @@ describe('a campaign that is triggered in one call', () => {
     ...more,
   });
 
-  it('reaches its recipients but those who are suppressed or share an address', async () => {
+  test('reaches its recipients but those who are suppressed or share an address', async () => {
     await here.api.expect('POST', '/api/suppression', { channel: 'sms', address: phone(0), reason: 'asked' });
     const before = here.record('sms').handOvers;
     const { data } = await here.api.expect<{ data: { id: string } }>(

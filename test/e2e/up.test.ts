@@ -44,7 +44,7 @@ describe('fanfare up', () => {
     expect(left).toBe('');
   }
 
-  it('writes credentials that only their owner may read, and stops in order on SIGTERM', async () => {
+  test('writes credentials that only their owner may read, and stops in order on SIGTERM', async () => {
     const at = await place();
     const fanfare = start(at);
     await untilReady(fanfare);
@@ -64,7 +64,7 @@ describe('fanfare up', () => {
     expect(readCredentials(at).client).toEqual(client);
   }, 120_000);
 
-  it('says that its port is in use', async () => {
+  test('says that its port is in use', async () => {
     const at = await place();
     const taken: Server = createServer();
     await new Promise<void>((done) => taken.listen(Number(at.env.FANFARE_HTTP_PORT), '127.0.0.1', done));
@@ -75,7 +75,7 @@ describe('fanfare up', () => {
     }
   }, 150_000);
 
-  it('says that its data directory belongs to a running process', async () => {
+  test('says that its data directory belongs to a running process', async () => {
     const at = await place({ DATABASE_URL: '' });
     const first = start(at);
     await untilReady(first);
@@ -84,29 +84,29 @@ describe('fanfare up', () => {
     expect(second.output()).toMatch(/in use by process \d+/);
   }, 120_000);
 
-  it('says that its database is damaged', async () => {
+  test('says that its database is damaged', async () => {
     const at = await place({ DATABASE_URL: '' });
     mkdirSync(join(at.dataDir, 'postgres'));
     writeFileSync(join(at.dataDir, 'postgres', 'PG_VERSION'), 'nonsense');
     await expectRefusal(start(at), at, /is not a PostgreSQL database: its PG_VERSION holds "nonsense"/);
   }, 150_000);
 
-  it('names every wrong variable', async () => {
+  test('names every wrong variable', async () => {
     const at = await place({ FANFARE_HTTP_PORT: 'eighty', LOG_LEVEL: 'loud' });
     await expectRefusal(start(at), at, /FANFARE_HTTP_PORT.*LOG_LEVEL/);
   }, 150_000);
 
-  it('refuses one role of several with a Temporal server of its own', async () => {
+  test('refuses one role of several with a Temporal server of its own', async () => {
     const at = await place({ DATABASE_URL: 'postgres://somebody@127.0.0.1:1/fanfare' });
     await expectRefusal(start(at, ['worker']), at, /TEMPORAL_ADDRESS is not set/);
   }, 150_000);
 
-  it('ends with 2 when it is called wrongly', async () => {
+  test('ends with 2 when it is called wrongly', async () => {
     const at = await place();
     expect(await start(at, ['upp']).exited).toBe(2);
   }, 150_000);
 
-  it('runs no demo where a message could reach a person', async () => {
+  test('runs no demo where a message could reach a person', async () => {
     const at = await place({ FANFARE_SMS_PROVIDER: 'http', FANFARE_SMS_HTTP_URL: 'http://127.0.0.1:9/' });
     const fanfare = start(at, ['up', '--demo']);
     await untilReady(fanfare);

@@ -14,7 +14,7 @@ describe('a key by which a person asks not to be called again', () => {
   }, 120_000);
   afterAll(() => here?.remove());
 
-  it('ends the call as opted out, blocks the number for calls, and leaves it out of the next campaign', async () => {
+  test('ends the call as opted out, blocks the number for calls, and leaves it out of the next campaign', async () => {
     const { data: list } = await here.api.expect<{ data: { id: string } }>('POST', '/api/contact-list', {
       name: 'called twice',
     });

@@ -27,7 +27,7 @@ describe('webhooks to a receiver whose certificate an authority of its own has s
     authority.remove();
   });
 
-  it(
+  test(
     'are told why nothing arrives, and arrive once NODE_EXTRA_CA_CERTS names the authority',
     async () => {
       const url = `https://localhost:${receiver.port}/told`;

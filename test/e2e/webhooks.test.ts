@@ -27,7 +27,7 @@ describe('a process that is killed while it delivers webhooks', () => {
     await receiver.close();
   });
 
-  it('delivers every event of the feed and every phase of the campaign all the same', async () => {
+  test('delivers every event of the feed and every phase of the campaign all the same', async () => {
     await here.api.expect('POST', '/api/webhook', { url: receiver.url, events: ['*'] });
     const listId = await createList(here.api, CONTACTS);
     const templateId = await createSmsTemplate(here.api);

@@ -32,7 +32,7 @@ describe('campaigns of a second workspace', () => {
     return client;
   };
 
-  it('run under an access of their own', async () => {
+  test('run under an access of their own', async () => {
     const second = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
       here.fanfare.baseUrl,
       here.credentials.user,
@@ -51,7 +51,7 @@ describe('campaigns of a second workspace', () => {
     expect((await here.api.call('GET', `/api/template/${template}`)).status).toBe(404);
   }, 120_000);
 
-  it('move none of the first one, whatever uids the second one sends under', async () => {
+  test('move none of the first one, whatever uids the second one sends under', async () => {
     const second = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
       here.fanfare.baseUrl,
       here.credentials.user,

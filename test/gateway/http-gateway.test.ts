@@ -5,6 +5,9 @@ import { type GatewayOptions, openGateway } from '../../src/gateway/http-gateway
 import { reply } from '../support/reply';
 import { messages } from './messages';
 
+/** As the gateway tries another token when each was refused. */
+const TOKEN_RETRY_MS = 1_000;
+
 /** A service scripted per test; it notes every request it sees. */
 interface Seen {
   method: string;
@@ -65,7 +68,7 @@ describe('the gateway to the messaging service', () => {
 
   const calls = (path: string) => seen.filter((request) => request.path.startsWith(path));
 
-  it('asks for one token, however many calls wait for it', async () => {
+  test('asks for one token, however many calls wait for it', async () => {
     await gateway.send(messages(60));
     expect(tokens).toBe(1);
     expect(calls('/api/v1/auth/token')[0]?.headers.authorization).toBe(
@@ -77,7 +80,7 @@ describe('the gateway to the messaging service', () => {
     });
   });
 
-  it('asks whether a campaign is held, and takes a service that cannot say it for one that does not', async () => {
+  test('asks whether a campaign is held, and takes a service that cannot say it for one that does not', async () => {
     answer = (_, response) => reply(response, 200, { data: { campaign: 'a/b', held: true } });
     expect(await gateway.isHeld('a/b')).toBe(true);
     expect(calls('/holds/a%2Fb')).toHaveLength(1);
@@ -89,7 +92,7 @@ describe('the gateway to the messaging service', () => {
     await expect(gateway.isHeld('a/b')).rejects.toThrow('GET /holds');
   });
 
-  it('fetches a new token before the old one ends', async () => {
+  test('fetches a new token before the old one ends', async () => {
     tokenAnswer = () => ({
       access_token: `token-${tokens}`,
       valid_till: utc(Date.now() + 1000),
@@ -101,7 +104,7 @@ describe('the gateway to the messaging service', () => {
     expect(tokens).toBe(2);
   });
 
-  it('replaces a refused token once, and then believes the refusal', async () => {
+  test('replaces a refused token once, and then believes the refusal', async () => {
     answer = ({ headers }, response) =>
       reply(response, headers.authorization === 'Bearer token-1' ? 401 : 202, {});
     expect(await gateway.send(messages(1))).toEqual([{ kind: 'accepted' }]);
@@ -111,7 +114,7 @@ describe('the gateway to the messaging service', () => {
     expect(tokens).toBe(3);
   });
 
-  it('sends a service that knows only the specification nothing beyond it', async () => {
+  test('sends a service that knows only the specification nothing beyond it', async () => {
     await gateway.send(messages(3));
     expect(calls('/send-msg/bulk')).toHaveLength(0);
     expect(Object.keys(calls('/send-msg')[0]?.body ?? {}).sort()).toEqual([
@@ -124,7 +127,7 @@ describe('the gateway to the messaging service', () => {
     ]);
   });
 
-  it('sends call options only to a service of our kind', async () => {
+  test('sends call options only to a service of our kind', async () => {
     const voice = { machine: 'leave_message' as const, ringTimeoutSeconds: 20 };
     const call = { ...(messages(1)[0] as OutgoingMessage), channel: 'voice' as const, voice };
     await gateway.send([call]);
@@ -139,7 +142,7 @@ describe('the gateway to the messaging service', () => {
     expect(calls('/send-msg').map(({ body }) => body.voice)).toEqual([undefined, voice]);
   });
 
-  it('finds a template of such a service by its paged list', async () => {
+  test('finds a template of such a service by its paged list', async () => {
     answer = ({ path }, response) => {
       const page = Number(new URL(path, 'http://x').searchParams.get('page'));
       const templates = [
@@ -156,7 +159,7 @@ describe('the gateway to the messaging service', () => {
     expect(await gateway.findTemplate('sms', 'tpl-9', 1)).toBeUndefined();
   });
 
-  it('takes it that a template of which no body is shown may ask for anything', async () => {
+  test('takes it that a template of which no body is shown may ask for anything', async () => {
     const voiceJson = { nodes: [{ data: { text: 'Hello {{NAME}}' } }, null, { data: { label: '{{NO}}' } }] };
     const templates = [
       { id: 'mail', templateName: 'M', subject: 'For {{NAME}}', channel: 'email' },
@@ -171,21 +174,24 @@ describe('the gateway to the messaging service', () => {
     }
   });
 
-  it('does not ask for a token for each message when it is something else that is refused', async () => {
+  test('does not ask for a token for each message when it is something else that is refused', async () => {
     answer = (_, response) => reply(response, 401, {});
+    const startedAt = performance.now();
     const answers = await gateway.send(messages(300));
     expect(new Set(answers.map(({ kind }) => kind))).toEqual(new Set(['account']));
-    expect(tokens).toBeLessThanOrEqual(3);
+    // A slow machine may take longer than the time after which another token is tried.
+    const tries = Math.floor((performance.now() - startedAt) / TOKEN_RETRY_MS);
+    expect(tokens).toBeLessThanOrEqual(3 + tries);
   });
 
-  it('gives up a list of templates that has no end', async () => {
+  test('gives up a list of templates that has no end', async () => {
     answer = (_, response) => reply(response, 200, { success: true, templates: [{ id: 'other' }] });
     expect(await gateway.findTemplate('sms', 'tpl', 1)).toBeUndefined();
     answer = (_, response) => reply(response, 200, { success: true });
     await expect(gateway.findTemplate('sms', 'tpl', 1)).rejects.toMatchObject({ code: 'dependency_down' });
   });
 
-  it('uses bulk where the service offers it and judges each message alone', async () => {
+  test('uses bulk where the service offers it and judges each message alone', async () => {
     tokenAnswer = () => ({
       access_token: 't',
       valid_till: '2099-01-01 00:00:00',
@@ -213,7 +219,7 @@ describe('the gateway to the messaging service', () => {
     expect(calls('/send-msg')).toHaveLength(1);
   });
 
-  it('sends no bulk larger than the service takes, and keeps the order', async () => {
+  test('sends no bulk larger than the service takes, and keeps the order', async () => {
     tokenAnswer = () => ({ access_token: 't', valid_till: '2099-01-01 00:00:00', capabilities: ['bulk'] });
     answer = ({ body }, response) => {
       const sent = body.messages as { uid: string }[];
@@ -233,7 +239,7 @@ describe('the gateway to the messaging service', () => {
     expect(calls('/send-msg/bulk').map(({ body }) => (body.messages as unknown[]).length)).toEqual([2, 2]);
   });
 
-  it('reads on from the oldest event that is kept when its place in the feed is gone', async () => {
+  test('reads on from the oldest event that is kept when its place in the feed is gone', async () => {
     answer = ({ path }, response) =>
       path.includes('after=old')
         ? reply(response, 410, { code: 'cursor_expired' })
@@ -245,14 +251,14 @@ describe('the gateway to the messaging service', () => {
     ]);
   });
 
-  it('honours Retry-After', async () => {
+  test('honours Retry-After', async () => {
     answer = (_, response) => reply(response, 429, { code: 'outbox_full' }, { 'retry-after': '7' });
     expect(await gateway.send(messages(1))).toEqual([
       { kind: 'later', code: 'outbox_full', retryAfterMs: 7000, because: 'throttled' },
     ]);
   });
 
-  it('says why a message was not taken: itself, the speed, or nothing of its own', async () => {
+  test('says why a message was not taken: itself, the speed, or nothing of its own', async () => {
     const why = async (count: number) =>
       (await gateway.send(messages(count))).map((given) => (given.kind === 'later' ? given.because : given));
     answer = (_, response) => reply(response, 503, { code: 'provider_transient' });
@@ -269,7 +275,7 @@ describe('the gateway to the messaging service', () => {
     await bulk.close();
   });
 
-  it('calls an answer that was lost unknown, and a service that was never reached not', async () => {
+  test('calls an answer that was lost unknown, and a service that was never reached not', async () => {
     answer = (_, response) => response.destroy();
     expect(await gateway.send(messages(1))).toEqual([{ kind: 'unknown' }]);
     const sendUrl = 'http://127.0.0.1:9';
@@ -288,7 +294,7 @@ describe('the gateway to the messaging service', () => {
     await down.close();
   });
 
-  it.each([301, 404, 405, 415])(
+  test.each([301, 404, 405, 415])(
     'refuses nobody for a %i, which says nothing of a message',
     async (status) => {
       answer = (_, response) => reply(response, status, {});
@@ -302,7 +308,7 @@ describe('the gateway to the messaging service', () => {
     },
   );
 
-  it('takes it for the address when nothing else is answered for minutes, and not once in a while', async () => {
+  test('takes it for the address when nothing else is answered for minutes, and not once in a while', async () => {
     const clock = jest.spyOn(Date, 'now');
     try {
       const start = performance.timeOrigin + performance.now();
@@ -327,12 +333,12 @@ describe('the gateway to the messaging service', () => {
     }
   });
 
-  it('stops everybody where the service is not paid', async () => {
+  test('stops everybody where the service is not paid', async () => {
     answer = (_, response) => reply(response, 402, {});
     expect(await gateway.send(messages(1))).toEqual([{ kind: 'account', code: 'provider_account' }]);
   });
 
-  it('waits for a token endpoint that answers something else, and says so when it lasts', async () => {
+  test('waits for a token endpoint that answers something else, and says so when it lasts', async () => {
     const url = access.authUrl;
     const strange = openGateway({ ...access, authUrl: `${url}/nowhere` });
     const clock = jest.spyOn(Date, 'now');
@@ -366,7 +372,7 @@ describe('the gateway to the messaging service', () => {
     }
   });
 
-  it('names refused credentials as such', async () => {
+  test('names refused credentials as such', async () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/refusing`;
     answer = (_, response) => reply(response, 401, { error: 'invalid_client' });
     const refused = openGateway({

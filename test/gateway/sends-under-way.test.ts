@@ -33,7 +33,7 @@ describe('single sends under way at the messaging service', () => {
     server.close();
   });
 
-  it.each([
+  test.each([
     { told: [], atOnce: 50 },
     { told: ['idempotent', 'holds'], atOnce: 200 },
   ])('are $atOnce where it says $told, and never more', async ({ told, atOnce }) => {
@@ -57,7 +57,7 @@ describe('single sends under way at the messaging service', () => {
     expect(taken).toBe(800);
   });
 
-  it('do not keep a hold waiting, however many wait for a connection', async () => {
+  test('do not keep a hold waiting, however many wait for a connection', async () => {
     capabilities = ['holds'];
     const unanswered: ServerResponse[] = [];
     answer = (path, response) => {

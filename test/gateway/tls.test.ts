@@ -21,7 +21,7 @@ async function listen(server: Server): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-it('knows that a service with which no TLS could be agreed on has got nothing', async () => {
+test('knows that a service with which no TLS could be agreed on has got nothing', async () => {
   const tokens = createServer((_, response) =>
     response.end(JSON.stringify({ access_token: 't', valid_till: '2099-01-01 00:00:00' })),
   );

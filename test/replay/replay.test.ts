@@ -28,15 +28,15 @@ interface History {
 }
 
 describe('recorded histories', () => {
-  it.each(files)('%s replays', async (file) => {
+  test.each(files)('%s replays', async (file) => {
     await expect(replay(read(file))).resolves.toBeUndefined();
   });
 
-  it.each(files)('%s replays where traces are switched on meanwhile', async (file) => {
+  test.each(files)('%s replays where traces are switched on meanwhile', async (file) => {
     await expect(replay(read(file), TRACED_BUNDLE_FILE)).resolves.toBeUndefined();
   });
 
-  it('exist for every workflow', () => {
+  test('exist for every workflow', () => {
     for (const workflow of [
       'campaign-run',
       'campaign-occurrence',
@@ -49,11 +49,11 @@ describe('recorded histories', () => {
     }
   });
 
-  it('exist for a run that was started before its hour', () => {
+  test('exist for a run that was started before its hour', () => {
     expect(files.some((file) => file.startsWith('campaign-run-early-'))).toBe(true);
   });
 
-  it('exist for every path of a call', () => {
+  test('exist for every path of a call', () => {
     for (const path of [
       'redialled',
       'unknown',
@@ -68,11 +68,11 @@ describe('recorded histories', () => {
     }
   });
 
-  it.each(STAGED_HISTORIES)('exist as %s', (name) => {
+  test.each(STAGED_HISTORIES)('exist as %s', (name) => {
     expect(files.some((file) => file.startsWith(`${name}-`))).toBe(true);
   });
 
-  it('do not replay when the workflow would do something else', async () => {
+  test('do not replay when the workflow would do something else', async () => {
     const altered = read(files.find((file) => file.startsWith('campaign-run')) ?? '');
     const scheduled = altered.events.find((event) => event.activityTaskScheduledEventAttributes);
     if (!scheduled?.activityTaskScheduledEventAttributes)

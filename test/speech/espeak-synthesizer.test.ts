@@ -23,13 +23,13 @@ beforeEach(() => {
 afterEach(() => rmSync(place, { recursive: true, force: true }));
 
 describe('looking for an engine', () => {
-  it('that is not there says so, and how to get it', async () => {
+  test('that is not there says so, and how to get it', async () => {
     const found = await findSynthesizer(join(place, 'espeak-ng'));
     expect(found).toMatchObject({ available: false, reason: expect.stringContaining('there is no program') });
     expect(found).toMatchObject({ wayOut: expect.stringContaining('apt-get install espeak-ng') });
   });
 
-  it('that does not run, or has no voices, says which', async () => {
+  test('that does not run, or has no voices, says which', async () => {
     expect(await findSynthesizer(engine('exit 3'))).toMatchObject({
       reason: expect.stringContaining('does not run (ended with code 3)'),
     });
@@ -54,7 +54,7 @@ describe('an engine', () => {
   const say = (speech: ReturnType<typeof speak>, text: string) =>
     speech.synthesize(text, undefined, undefined);
 
-  it('is asked once for a sentence, also by many at once and after a restart', async () => {
+  test('is asked once for a sentence, also by many at once and after a restart', async () => {
     const kept = join(place, 'kept');
     const first = speak(recorded(), {}, kept);
     const [one, ...others] = await Promise.all(Array.from({ length: 20 }, () => say(first, 'the same')));
@@ -71,13 +71,13 @@ describe('an engine', () => {
     }
   });
 
-  it('gets its text by stdin and nothing of it as an argument', async () => {
+  test('gets its text by stdin and nothing of it as an argument', async () => {
     await say(speak(`echo "$@" > ${place}/args; cat > ${place}/text; ${WAV}`), '-v evil; words');
     expect(readFileSync(join(place, 'args'), 'utf8')).toBe('-v en-us -s 160 -b 1 -z --stdin --stdout\n');
     expect(readFileSync(join(place, 'text'), 'utf8')).toBe('-v evil; words');
   });
 
-  it('that hangs is ended, and asked again the next time', async () => {
+  test('that hangs is ended, and asked again the next time', async () => {
     const body = `[ -e ${place}/well ] || exec sleep 600; ${WAV}`;
     const speech = speak(body, { speechTimeoutMs: 1_500 });
     await expect(say(speech, 'x')).rejects.toMatchObject({ code: 'dependency_down' });
@@ -85,12 +85,12 @@ describe('an engine', () => {
     expect(await say(speech, 'x')).toHaveLength(4);
   });
 
-  it('that writes without end is ended', async () => {
+  test('that writes without end is ended', async () => {
     const speech = speak('exec cat /dev/zero', { speechOutputBytes: 100_000 });
     await expect(say(speech, 'x')).rejects.toThrow('wrote over 100000 bytes');
   });
 
-  it('that fails, or writes no speech, is reported without the text', async () => {
+  test('that fails, or writes no speech, is reported without the text', async () => {
     await expect(say(speak('exit 1'), 'Ann')).rejects.toMatchObject({
       code: 'dependency_down',
       message: 'the speech engine ended with code 1',
@@ -98,7 +98,7 @@ describe('an engine', () => {
     await expect(say(speak('echo hello'), 'Ann')).rejects.toThrow('something that is no speech');
   });
 
-  it('runs so many times at once and no more, and refuses when too many wait', async () => {
+  test('runs so many times at once and no more, and refuses when too many wait', async () => {
     // Each run tells how many there are while it is there.
     const body = `mkdir ${place}/run.$$; ls -d ${place}/run.* | wc -l >> ${place}/seen; sleep 0.1; rmdir ${place}/run.$$; ${WAV}`;
     const speech = speak(body, { speechProcesses: 2, speechWaiting: 6 });
@@ -111,7 +111,7 @@ describe('an engine', () => {
     expect(await say(speech, 'later')).toHaveLength(4);
   });
 
-  it('is not run for a language without a voice', async () => {
+  test('is not run for a language without a voice', async () => {
     const speech = speak(recorded());
     await expect(speech.synthesize('x', undefined, 'de')).rejects.toMatchObject({ code: 'invalid_request' });
     expect(existsSync(join(place, 'starts'))).toBe(false);
@@ -121,7 +121,7 @@ describe('an engine', () => {
 describe('speech that is kept', () => {
   const samples = (value: number) => async () => new Int16Array(500).fill(value);
 
-  it('takes no more memory than it may: what was used longest ago is made again', async () => {
+  test('takes no more memory than it may: what was used longest ago is made again', async () => {
     const cache = createSpeechCache({ memoryBytesMax: 2_000 });
     let made = 0;
     const get = (name: string) => cache.get([name], async () => new Int16Array(500).fill(++made));
@@ -129,7 +129,7 @@ describe('speech that is kept', () => {
     expect(made).toBe(4);
   });
 
-  it('takes no more of the disk than a tenth over its bound', async () => {
+  test('takes no more of the disk than a tenth over its bound', async () => {
     const directory = { path: join(place, 'kept'), bytesMax: 10_000 };
     for (let i = 0; i < 40; i++) {
       await createSpeechCache({ memoryBytesMax: 0, directory }).get([`${i}`], samples(i));
@@ -139,7 +139,7 @@ describe('speech that is kept', () => {
     expect(sizes.length).toBeGreaterThanOrEqual(9);
   });
 
-  it('in a directory that cannot be used is made each time', async () => {
+  test('in a directory that cannot be used is made each time', async () => {
     writeFileSync(join(place, 'file'), '');
     const directory = { path: join(place, 'file'), bytesMax: 10_000 };
     const cache = createSpeechCache({ memoryBytesMax: 0, directory });

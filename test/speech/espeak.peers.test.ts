@@ -11,7 +11,7 @@ describe('espeak-ng', () => {
     return createEspeakSynthesizer({ found, ...(cacheDirectory !== undefined && { cacheDirectory }) });
   };
 
-  it('is found with its version and its voices', async () => {
+  test('is found with its version and its voices', async () => {
     const found = await findSynthesizer();
     expect(found).toMatchObject({ available: true, version: expect.stringMatching(/^\d+\.\d+/) });
     const speech = await open();
@@ -19,14 +19,14 @@ describe('espeak-ng', () => {
     expect(speech.speaks('tlh')).toBe(false);
   });
 
-  it('speaks a sentence as long as it takes, and loud enough', async () => {
+  test('speaks a sentence as long as it takes, and loud enough', async () => {
     const samples = await (await open()).synthesize('Hello, this is Ann speaking', undefined, 'en-US');
     expect(samples.length / 8_000).toBeGreaterThan(1);
     expect(samples.length / 8_000).toBeLessThan(4);
     expect(samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)).toBeGreaterThan(4_000);
   });
 
-  it('speaks every voice and language apart, and the same words alike', async () => {
+  test('speaks every voice and language apart, and the same words alike', async () => {
     const speech = await open();
     const first = await speech.synthesize('one two three', undefined, 'en-US');
     expect(await speech.synthesize(' one  two\nthree ', 'alice', 'en')).toBe(first);
@@ -34,7 +34,7 @@ describe('espeak-ng', () => {
     expect(await speech.synthesize('one two three', undefined, 'de')).not.toEqual(first);
   });
 
-  it('takes a hostile text for words', async () => {
+  test('takes a hostile text for words', async () => {
     const speech = await open();
     const shortest = await speech.synthesize('hello', undefined, undefined);
     for (const text of [
@@ -58,7 +58,7 @@ describe('espeak-ng', () => {
     }
   });
 
-  it('speaks as much as it may, and refuses more', async () => {
+  test('speaks as much as it may, and refuses more', async () => {
     const speech = await open();
     const most = await speech.synthesize('word '.repeat(1_000).slice(0, 5_000), undefined, undefined);
     expect(most.length / 8_000).toBeGreaterThan(120);

@@ -7,7 +7,7 @@ const VOICES = ['en-us', 'en-gb', 'de', 'fr-fr', 'fr-be', 'pt', 'pt-br', 'es', '
 );
 
 describe('the voice for a language', () => {
-  it.each([
+  test.each([
     [undefined, 'en-us'],
     ['en', 'en-us'],
     ['en-US', 'en-us'],
@@ -28,13 +28,13 @@ describe('the voice for a language', () => {
     expect(voiceFor(VOICES, tag, undefined)).toBe(voice);
   });
 
-  it('is undefined for a language that is not spoken, or is no language', () => {
+  test('is undefined for a language that is not spoken, or is no language', () => {
     for (const tag of ['tlh', '', '-v', '../x', 'constructor', '__proto__']) {
       expect(voiceFor(VOICES, tag, undefined)).toBeUndefined();
     }
   });
 
-  it('is a woman where the flow asks for one; other names are left out of account', () => {
+  test('is a woman where the flow asks for one; other names are left out of account', () => {
     expect(voiceFor(VOICES, 'de', 'woman')).toBe('de+f2');
     expect(voiceFor(VOICES, 'de', '-f /etc/passwd')).toBe('de');
   });

@@ -13,29 +13,29 @@ describe('the way from 22,050 to 8,000 Hz', () => {
     return 10 * Math.log10(power / (10_000 ** 2 / 2));
   };
 
-  it('keeps a second a second', () => {
+  test('keeps a second a second', () => {
     expect(toTelephone(tone(440))).toHaveLength(8_000);
     expect(toTelephone(new Int16Array(0))).toHaveLength(0);
     expect(toTelephone(new Int16Array(1))).toHaveLength(1);
   });
 
-  it('leaves what telephones carry as it is', () => {
+  test('leaves what telephones carry as it is', () => {
     for (const hz of [100, 300, 1_000, 3_300])
       expect(Math.abs(levelDb(toTelephone(tone(hz))))).toBeLessThan(0.1);
   });
 
-  it('leaves nothing of what would fold back', () => {
+  test('leaves nothing of what would fold back', () => {
     for (const hz of [4_100, 5_000, 7_900, 10_000]) expect(levelDb(toTelephone(tone(hz)))).toBeLessThan(-55);
   });
 
-  it('delays nothing', () => {
+  test('delays nothing', () => {
     const click = new Int16Array(22_050);
     click[11_025] = 32_767;
     const found = toTelephone(click);
     expect(found.indexOf(found.reduce((most, sample) => Math.max(most, sample)))).toBe(4_000);
   });
 
-  it('does not go up', () => {
+  test('does not go up', () => {
     expect(() => createResampler(8_000, 16_000)).toThrow(RangeError);
   });
 });
@@ -55,13 +55,13 @@ describe('a file of samples', () => {
     return bytes;
   };
 
-  it('has as many as have come, whatever length it gives', () => {
+  test('has as many as have come, whatever length it gives', () => {
     const read = readWav(Buffer.concat([header(0x7fff_f000), Buffer.from([1, 0, 255, 255, 9])]));
     expect(read?.rate).toBe(22_050);
     expect([...(read?.samples ?? [])]).toEqual([1, -1]);
   });
 
-  it('of another kind is none', () => {
+  test('of another kind is none', () => {
     const others = [
       header(0, { channels: 2 }),
       header(0, { bits: 8 }),

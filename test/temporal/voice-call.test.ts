@@ -110,7 +110,7 @@ describe('the workflow of a call', () => {
     return lengths;
   }
 
-  it(
+  test(
     'goes on as another execution while its service takes nothing, and knows its calls',
     async () => {
       const executionsSeen = new Set<string>();
@@ -139,7 +139,7 @@ describe('the workflow of a call', () => {
     LIMIT_MS,
   );
 
-  it(
+  test(
     'places no call again that was placed before it went on, and has heard what was told',
     async () => {
       place = async () => ({ kind: 'over' });
@@ -153,7 +153,7 @@ describe('the workflow of a call', () => {
     LIMIT_MS,
   );
 
-  it(
+  test(
     'does not end by a failure to place it: its run stops and says why, and it waits',
     async () => {
       let isBroken = true;
@@ -175,7 +175,7 @@ describe('the workflow of a call', () => {
     LIMIT_MS,
   );
 
-  it(
+  test(
     'waits for the two days that its policy names before it dials again, by a timer alone',
     async () => {
       const seconds = 2 * 24 * 3_600;

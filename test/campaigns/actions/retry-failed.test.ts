@@ -58,7 +58,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
         .execute()
     ).map(({ state, attempt, attempts }) => `${state} ${attempt} ${attempts}`);
 
-  it('sends again to exactly the recipients in the chosen states', async () => {
+  test('sends again to exactly the recipients in the chosen states', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
     const found = await retryFailed(db, workspaceId, campaignId, { states: ['failed', 'unknown'] });
     expect(found).toEqual({ retried: { sms: 3 }, launch: { runId, launch: 2 } });
@@ -89,7 +89,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(taking).toMatchObject({ kind: 'page', page: { seqs: [1, 3, 6] } });
   });
 
-  it('sends again to those with one of the codes, even to those who were refused', async () => {
+  test('sends again to those with one of the codes, even to those who were refused', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
     await sql`update recipients set code = 'c' || seq where run_id = ${runId}`.execute(db);
     const which = { states: ['rejected', 'failed'] as const, codes: ['c4', 'c6', 'c0'] };
@@ -99,7 +99,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     );
   });
 
-  it('changes nothing more when it is asked again', async () => {
+  test('changes nothing more when it is asked again', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
     await retryFailed(db, workspaceId, campaignId, { states: RETRIED });
     const again = await retryFailed(db, workspaceId, campaignId, { states: RETRIED });
@@ -108,7 +108,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await rowOf(runId)).toMatchObject({ launches: 2 });
   });
 
-  it('leaves a completed run without recipients to retry unchanged', async () => {
+  test('leaves a completed run without recipients to retry unchanged', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
     await retryFailed(db, workspaceId, campaignId, { states: RETRIED });
     await sql`update recipients set state = 'delivered' where run_id = ${runId}`.execute(db);
@@ -119,7 +119,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await rowOf(runId)).toMatchObject({ phase: 'completed', launches: 2 });
   });
 
-  it('is not completed when a recipient was put back at the last moment', async () => {
+  test('is not completed when a recipient was put back at the last moment', async () => {
     const { runId, workspaceId, campaignId } = await endedRun('failed');
     await retryFailed(db, workspaceId, campaignId, { states: ['unknown'] });
     expect(await closeRun(db, runId, 'completed', undefined)).toBe(false);
@@ -127,7 +127,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await dueShards(db, runId)).toEqual([{ channel: 'sms', shard: 0 }]);
   });
 
-  it('wants a shard woken whose retries are overdue, unless it is at work', async () => {
+  test('wants a shard woken whose retries are overdue, unless it is at work', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
     await retryFailed(db, workspaceId, campaignId, { states: ['unknown'] });
     expect(await dueShards(db, runId, { overdueMs: 3_000 })).toEqual([]);
@@ -140,13 +140,13 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await dueShards(db, runId)).toEqual([{ channel: 'sms', shard: 0 }]);
   });
 
-  it('has nothing due when it is through', async () => {
+  test('has nothing due when it is through', async () => {
     const { runId } = await endedRun();
     expect(await dueShards(db, runId)).toEqual([]);
     expect(await closeRun(db, runId, 'completed', undefined)).toBe(true);
   });
 
-  it.each(['planning', 'canceled'] as const)('is refused while it is %s', async (phase) => {
+  test.each(['planning', 'canceled'] as const)('is refused while it is %s', async (phase) => {
     const { workspaceId, campaignId, runId } = await endedRun();
     await db.updateTable('runs').set({ phase }).where('id', '=', runId).execute();
     await expect(retryFailed(db, workspaceId, campaignId, { states: RETRIED })).rejects.toMatchObject({
@@ -155,7 +155,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     });
   });
 
-  it('goes on where it stopped when it is resumed after a failure', async () => {
+  test('goes on where it stopped when it is resumed after a failure', async () => {
     const { runId, workspaceId, campaignId } = await endedRun('failed');
     expect(await rowOf(runId)).toMatchObject({ phase: 'failed', reason: 'invalid_client: x' });
     expect(await changeCampaign(db, workspaceId, campaignId, 'resume')).toEqual({
@@ -176,7 +176,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     });
   });
 
-  it('plans again when it failed before its audience was frozen', async () => {
+  test('plans again when it failed before its audience was frozen', async () => {
     const { runId, workspaceId, campaignId, listId } = await plantRun(db, { contacts: 1 });
     await closeRun(db, runId, 'failed', 'template_not_found: gone');
     const resume = () => changeCampaign(db, workspaceId, campaignId, 'resume');
@@ -191,7 +191,7 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await frozenShards(db, runId)).toBeUndefined();
   });
 
-  it('cannot be resumed before it has failed, but canceled', async () => {
+  test('cannot be resumed before it has failed, but canceled', async () => {
     const { runId, workspaceId, campaignId } = await plantRun(db, { contacts: 1 });
     await failRun(db, runId, 'invalid_client: x');
     await expect(changeCampaign(db, workspaceId, campaignId, 'resume')).rejects.toMatchObject({
@@ -201,14 +201,14 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await rowOf(runId)).toMatchObject({ control: 'cancel' });
   });
 
-  it('keeps the first reason', async () => {
+  test('keeps the first reason', async () => {
     const { runId } = await plantRun(db, { contacts: 1 });
     await failRun(db, runId, 'invalid_client: first');
     await closeRun(db, runId, 'failed', 'internal: second');
     expect(await rowOf(runId)).toMatchObject({ phase: 'failed', reason: 'invalid_client: first' });
   });
 
-  it('asks for a new workflow for each recipient who is called again', async () => {
+  test('asks for a new workflow for each recipient who is called again', async () => {
     const { runId, workspaceId } = await plantAudience(db, { contacts: 2, channel: 'voice' });
     const { campaign_id: campaignId } = await rowOf(runId);
     await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);

@@ -59,7 +59,7 @@ describeWithDatabase('an audience at hours of its own', (database) => {
   const dues = (rows: { contact: number; due_at: Date }[]) =>
     rows.map(({ contact, due_at }) => `${contact} ${due_at.toISOString().slice(0, 16)}`);
 
-  it('is due when each recipient’s own clocks show the hour, and is numbered in that order', async () => {
+  test('is due when each recipient’s own clocks show the hour, and is numbered in that order', async () => {
     const { freeze } = await plant([
       { timezone: 'America/New_York' },
       { timezone: 'Europe/Berlin' },
@@ -74,7 +74,7 @@ describeWithDatabase('an audience at hours of its own', (database) => {
     ]);
   });
 
-  it('is due at the hour of an occurrence, each by their own clocks, and in the schedule’s zone without any', async () => {
+  test('is due at the hour of an occurrence, each by their own clocks, and in the schedule’s zone without any', async () => {
     const { freeze } = await plant([
       { timezone: 'America/New_York' },
       { timezone: 'Europe/Berlin' },
@@ -91,13 +91,13 @@ describeWithDatabase('an audience at hours of its own', (database) => {
     ]);
   });
 
-  it('takes a start without a zone as it is written', async () => {
+  test('takes a start without a zone as it is written', async () => {
     const { freeze } = await plant([{ timezone: 'Asia/Tokyo' }]);
     const schedule = { startAt: '2031-12-01T09:00:00+05:30', recipientLocal: true };
     expect(dues(await freeze({ schedule }))).toEqual(['1 2031-12-01T00:00']);
   });
 
-  it('goes by the stated zone, else the phone number, else the campaign’s zone', async () => {
+  test('goes by the stated zone, else the phone number, else the campaign’s zone', async () => {
     const { freeze } = await plant([
       { timezone: 'Asia/Tokyo', phone: '+12025550101' },
       { phone: '+12025550102' },
@@ -117,7 +117,7 @@ describeWithDatabase('an audience at hours of its own', (database) => {
     ]);
   });
 
-  it('knows in SQL the same beginning of every number as outside of it', async () => {
+  test('knows in SQL the same beginning of every number as outside of it', async () => {
     const prefixes = [...phoneZones().keys()].filter((_, i) => i % 7 === 0);
     const contacts = prefixes.map((prefix) => ({ phone: `+${prefix}55501009`.slice(0, 15) }));
     const { freeze } = await plant(contacts);
@@ -131,13 +131,13 @@ describeWithDatabase('an audience at hours of its own', (database) => {
     );
   });
 
-  it('waits for the last of the zones in which a number may be', async () => {
+  test('waits for the last of the zones in which a number may be', async () => {
     // Idaho has two hours; it is nine there when it is nine in the west of it.
     const { freeze } = await plant([{ phone: '+12085550101' }], 'sms');
     expect(dues(await freeze({ schedule: NINE_IN_BERLIN }))).toEqual(['1 2031-12-01T17:00']);
   });
 
-  it('is due at once where the hour is over', async () => {
+  test('is due at once where the hour is over', async () => {
     const { freeze } = await plant([{ timezone: 'America/New_York' }, { timezone: 'Asia/Tokyo' }]);
     const startAt = new Date().toISOString();
     const rows = await freeze({ schedule: { startAt, timezone: 'UTC', recipientLocal: true } });
@@ -147,7 +147,7 @@ describeWithDatabase('an audience at hours of its own', (database) => {
     ]);
   });
 
-  it('is not due in quiet hours, by its own clocks or by a zone’s', async () => {
+  test('is not due in quiet hours, by its own clocks or by a zone’s', async () => {
     const night = { from: '21:00', to: '10:00' };
     const contacts = [{ timezone: 'Europe/Berlin' }, { timezone: 'Asia/Tokyo' }];
     const own = await plant(contacts);
@@ -167,7 +167,7 @@ describeWithDatabase('an audience at hours of its own', (database) => {
     }
   });
 
-  it('heeds call windows on the voice channel only', async () => {
+  test('heeds call windows on the voice channel only', async () => {
     const voice = { callWindow: { from: '10:00', to: '11:00' } };
     const contacts = [{ timezone: 'Europe/Berlin', phone: '+493023125001' }];
     const called = await plant(contacts, 'voice');
@@ -176,13 +176,13 @@ describeWithDatabase('an audience at hours of its own', (database) => {
     expect(dues(await texted.freeze({ schedule: NINE_IN_BERLIN, voice }))).toEqual(['1 2031-12-01T08:00']);
   });
 
-  it('changes nothing when it is frozen again', async () => {
+  test('changes nothing when it is frozen again', async () => {
     const { freeze } = await plant([{ timezone: 'America/New_York' }, { timezone: 'Asia/Tokyo' }]);
     const before = await freeze({ schedule: NINE_IN_BERLIN });
     expect(await freeze({ schedule: { ...NINE_IN_BERLIN, timezone: 'UTC' } })).toEqual(before);
   });
 
-  it('stores no time zones when no rule needs them', async () => {
+  test('stores no time zones when no rule needs them', async () => {
     const { freeze } = await plant([{ timezone: 'America/New_York' }]);
     expect(await freeze({ schedule: { ...NINE_IN_BERLIN, recipientLocal: false } })).toMatchObject([
       { place: null, is_due: true },

@@ -65,7 +65,7 @@ describeWithDatabase('whom an audience leaves out', (database) => {
   };
 
   describe('suppressed addresses', () => {
-    it('counts what blocks this channel or all of them, and nothing else', async () => {
+    test('counts what blocks this channel or all of them, and nothing else', async () => {
       const planted = await plantRun(db, { contacts: 5 });
       await block(planted, [
         { address: phone(1) },
@@ -78,7 +78,7 @@ describeWithDatabase('whom an audience leaves out', (database) => {
       expect(skipped).toMatchObject({ suppressed: 2, excluded: 0, duplicate_address: 0 });
     });
 
-    it("counts a sender's blocks for that sender only, whatever its name and its case", async () => {
+    test("counts a sender's blocks for that sender only, whatever its name and its case", async () => {
       const planted = await plantRun(db, { contacts: 3, channel: 'email' });
       await block(planted, [
         { address: 'person1@example.com', sender: 'news@example.com' },
@@ -89,7 +89,7 @@ describeWithDatabase('whom an audience leaves out', (database) => {
       expect(skipped).toMatchObject({ suppressed: 1 });
     });
 
-    it('is not escaped by writing an address in another case', async () => {
+    test('is not escaped by writing an address in another case', async () => {
       const planted = await plantRun(db, { contacts: 2, channel: 'email' });
       await sql`update contacts set email = 'Person1@example.com' where id = ${`${planted.listId}-0000001`}`.execute(
         db,
@@ -98,13 +98,13 @@ describeWithDatabase('whom an audience leaves out', (database) => {
       expect((await freeze(planted, { from: 'a@example.com' })).contacts).toEqual([2]);
     });
 
-    it("leaves another workspace's list alone", async () => {
+    test("leaves another workspace's list alone", async () => {
       const planted = await plantRun(db, { contacts: 1 });
       await block({ ...planted, workspaceId: 'wsp_other' }, [{ address: phone(1) }]);
       expect((await freeze(planted)).contacts).toEqual([1]);
     });
 
-    it('counts every contact of a suppressed address as suppressed, and none as a duplicate', async () => {
+    test('counts every contact of a suppressed address as suppressed, and none as a duplicate', async () => {
       const planted = await plantRun(db, { contacts: 3 });
       await sql`update contacts set phone = ${phone(1)} where id = ${`${planted.listId}-0000002`}`.execute(
         db,
@@ -116,7 +116,7 @@ describeWithDatabase('whom an audience leaves out', (database) => {
     });
   });
 
-  it('takes two spellings of a mailbox for one, of which the oldest contact keeps it', async () => {
+  test('takes two spellings of a mailbox for one, of which the oldest contact keeps it', async () => {
     const planted = await plantRun(db, { contacts: 4, channel: 'email' });
     const spell = (i: number, email: string) =>
       sql`update contacts set email = ${email} where id = ${`${planted.listId}-000000${i}`}`.execute(db);
@@ -144,7 +144,7 @@ describeWithDatabase('whom an audience leaves out', (database) => {
         db,
       );
 
-    it('leaves out whom they have reached: handed on, on its way, or in doubt', async () => {
+    test('leaves out whom they have reached: handed on, on its way, or in doubt', async () => {
       const first = await plantRun(db, { contacts: 9 });
       await freeze(first);
       const states = [
@@ -163,14 +163,14 @@ describeWithDatabase('whom an audience leaves out', (database) => {
       expect(skipped).toMatchObject({ excluded: 4 });
     });
 
-    it('takes whom a page has taken on for reached, and whom none has for not', async () => {
+    test('takes whom a page has taken on for reached, and whom none has for not', async () => {
       const first = await plantRun(db, { contacts: 4 });
       await freeze(first);
       await sql`update shards set next_seq = 3 where run_id = ${first.runId}`.execute(db);
       expect((await freeze(await again(first), excluding(first))).contacts).toEqual([4]);
     });
 
-    it('knows a person by the contact and by the address', async () => {
+    test('knows a person by the contact and by the address', async () => {
       const first = await plantRun(db, { contacts: 2 });
       await freeze(first);
       await sql`update shards set next_seq = 2 where run_id = ${first.runId}`.execute(db);
@@ -186,7 +186,7 @@ describeWithDatabase('whom an audience leaves out', (database) => {
       expect(skipped).toMatchObject({ excluded: 3 });
     });
 
-    it('knows an email address however it is written', async () => {
+    test('knows an email address however it is written', async () => {
       const first = await plantRun(db, { contacts: 2, channel: 'email' });
       await freeze(first, { from: 'a@example.com' });
       await setState(first, 0, 'delivered');
@@ -199,7 +199,7 @@ describeWithDatabase('whom an audience leaves out', (database) => {
       expect(skipped).toMatchObject({ excluded: 1 });
     });
 
-    it('counts every run of a campaign, and of each campaign', async () => {
+    test('counts every run of a campaign, and of each campaign', async () => {
       const first = await plantRun(db, { contacts: 3 });
       await freeze(first);
       await setState(first, 0, 'sent');
@@ -216,7 +216,7 @@ describeWithDatabase('whom an audience leaves out', (database) => {
       expect((await freeze(await again(first), excluding(first, other))).contacts).toEqual([]);
     });
 
-    it('counts what was reached on the same channel only', async () => {
+    test('counts what was reached on the same channel only', async () => {
       const first = await plantRun(db, { contacts: 1 });
       await freeze(first);
       await setState(first, 0, 'delivered');
@@ -224,7 +224,7 @@ describeWithDatabase('whom an audience leaves out', (database) => {
       expect((await freeze(second, { ...excluding(first), from: '+12025550100' })).contacts).toEqual([1]);
     });
 
-    it('takes no longer for ledgers that the planner knows nothing of', async () => {
+    test('takes no longer for ledgers that the planner knows nothing of', async () => {
       const first = await plantRun(db, { contacts: 20_000 });
       await freeze(first);
       await sql`update shards set next_seq = 15000 where run_id = ${first.runId}`.execute(db);
@@ -236,7 +236,7 @@ describeWithDatabase('whom an audience leaves out', (database) => {
       expect(Date.now() - startedAt).toBeLessThan(20_000);
     }, 150_000);
 
-    it('knows nothing of campaigns of other workspaces', async () => {
+    test('knows nothing of campaigns of other workspaces', async () => {
       const first = await plantRun(db, { contacts: 1 });
       await freeze(first);
       await setState(first, 0, 'delivered');

@@ -65,14 +65,14 @@ describeWithDatabase('contacts that are left out of a run', (database) => {
     return run;
   }
 
-  it('are kept with the reason, each', async () => {
+  test('are kept with the reason, each', async () => {
     const { workspaceId, listId, campaignId } = await earlier();
     const { runId, recipients } = await freeze(workspaceId, listId, { campaignIds: [campaignId] });
     expect(recipients).toEqual(['2', '3', '5']);
     expect(await skipped(runId)).toEqual(['1 excluded', '4 excluded']);
   });
 
-  it('with suppressionOnly are those alone who opted out of the other campaigns', async () => {
+  test('with suppressionOnly are those alone who opted out of the other campaigns', async () => {
     const { workspaceId, listId, campaignId } = await earlier();
     const exclude = { campaignIds: [campaignId], suppressionOnly: true };
     const { runId, recipients } = await freeze(workspaceId, listId, exclude);

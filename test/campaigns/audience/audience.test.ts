@@ -33,7 +33,7 @@ describeWithDatabase('freezing an audience', (database) => {
   const recipientsOf = (runId: string) =>
     db.selectFrom('recipients').selectAll().where('run_id', '=', runId).orderBy('seq').execute();
 
-  it('takes each contact and each address once and counts who is left out, by reason', async () => {
+  test('takes each contact and each address once and counts who is left out, by reason', async () => {
     const planted = await plantRun(db, { contacts: 6 });
     const id = (i: number) => `${planted.listId}-${String(i).padStart(7, '0')}`;
     await sql`update contacts set phone = null where id = ${id(1)}`.execute(db);
@@ -61,7 +61,7 @@ describeWithDatabase('freezing an audience', (database) => {
     });
   });
 
-  it('freezes the values of the placeholders, the contact before the campaign', async () => {
+  test('freezes the values of the placeholders, the contact before the campaign', async () => {
     const planted = await plantRun(db, { contacts: 2 });
     await sql`update contacts set params = '{"CITY": "Bergen", "OTHER": 1}' where id = ${`${planted.listId}-0000001`}`.execute(
       db,
@@ -74,7 +74,7 @@ describeWithDatabase('freezing an audience', (database) => {
     ]);
   });
 
-  it('changes nothing when it runs again, also when the list has changed since', async () => {
+  test('changes nothing when it runs again, also when the list has changed since', async () => {
     const planted = await plantRun(db, { contacts: 3 });
     await freeze(planted, []);
     const before = await recipientsOf(planted.runId);
@@ -83,13 +83,13 @@ describeWithDatabase('freezing an audience', (database) => {
     expect(await recipientsOf(planted.runId)).toEqual(before);
   });
 
-  it('gives an empty audience one empty shard', async () => {
+  test('gives an empty audience one empty shard', async () => {
     const planted = await plantRun(db, { contacts: 0 });
     expect(await freeze(planted, ['NAME'])).toBe(1);
     expect((await readCounts(db, planted.runId)).sms).toMatchObject({ total: 0, pending: 0 });
   });
 
-  it('cuts a large audience into shards that cover it without gap or overlap', async () => {
+  test('cuts a large audience into shards that cover it without gap or overlap', async () => {
     const contacts = LIMITS.recipientsPerShard + 101;
     const planted = await plantRun(db, { contacts });
     expect(await freeze(planted, [])).toBe(2);

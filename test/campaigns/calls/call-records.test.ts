@@ -44,7 +44,7 @@ describeWithDatabase('the records of calls', (database) => {
     ...more,
   });
 
-  it('show with the recipients, in a file, and counted by outcome', async () => {
+  test('show with the recipients, in a file, and counted by outcome', async () => {
     const { runId, workspaceId, campaignId } = await called(3);
     for (const [seq, attempt] of [
       [0, 1],
@@ -109,7 +109,7 @@ describeWithDatabase('the records of calls', (database) => {
     ]);
   });
 
-  it('of one recipient are listed up to a bound, the latest ones', async () => {
+  test('of one recipient are listed up to a bound, the latest ones', async () => {
     const { runId } = await called(1);
     const attempts = LIMITS.callsListed + 5;
     for (let attempt = 1; attempt <= attempts; attempt++) await openCall(db, { runId, seq: 0, attempt });
@@ -120,7 +120,7 @@ describeWithDatabase('the records of calls', (database) => {
     );
   });
 
-  it('of a campaign without a run are none', async () => {
+  test('of a campaign without a run are none', async () => {
     const { workspaceId, campaignId, runId } = await called(1);
     await db.updateTable('campaigns').set({ current_run: null }).where('id', '=', campaignId).execute();
     const records = createCallRecords({ db });

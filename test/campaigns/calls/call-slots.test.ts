@@ -48,7 +48,7 @@ describeWithDatabase("places of a run's calls", (database) => {
     ]);
   }
 
-  it('are as many as the campaign allows, however many shards and redials ask at once', async () => {
+  test('are as many as the campaign allows, however many shards and redials ask at once', async () => {
     const { runId, campaignId, workspaceId } = await plant(40, 4);
     await sql`update shards set to_seq = 20, next_seq = 20 where run_id = ${runId}`.execute(db);
     await sql`insert into shards (run_id, channel, shard, from_seq, to_seq, next_seq)
@@ -77,7 +77,7 @@ describeWithDatabase("places of a run's calls", (database) => {
     expect(await openAll(runId, left)).toHaveLength(1);
   });
 
-  it('are free again however a call ends, and not before', async () => {
+  test('are free again however a call ends, and not before', async () => {
     const { runId, workspaceId } = await plant(20, 1);
     const withdraw = (seq: number) => withdrawCall(db, call(runId, seq));
     const endings: ((seq: number) => Promise<unknown>)[] = [
@@ -108,7 +108,7 @@ describeWithDatabase("places of a run's calls", (database) => {
     expect(await openAll(runId, [endings.length])).toHaveLength(1);
   });
 
-  it('are asked for again one after the other, and more seldom while nothing moves', async () => {
+  test('are asked for again one after the other, and more seldom while nothing moves', async () => {
     const { runId } = await plant(2, 1);
     expect(await slotWait(db, runId)).toBeUndefined();
     await openAll(runId, [0]);
@@ -127,7 +127,7 @@ describeWithDatabase("places of a run's calls", (database) => {
     expect(await slotWait(db, runId)).toBeGreaterThan(10 * 3_600_000 * LIMITS.placeQuietShare * 0.7);
   });
 
-  it('are kept for calls that are due to be dialled again', async () => {
+  test('are kept for calls that are due to be dialled again', async () => {
     const { runId } = await plant(10, 5);
     const places = () => slotsForFirstCalls(db, { runId, shard: 0 }, 1);
     expect(await places()).toBe(4);

@@ -61,7 +61,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await applyEvents(db, workspaceId, cursor, `${cursor}x`, events)).toBeDefined();
   }
 
-  it('go from sending to waiting and back until one is the last', async () => {
+  test('go from sending to waiting and back until one is the last', async () => {
     const { runId } = await takenRun(1);
     expect(await states(runId)).toEqual({ sending: 1 });
     expect(await openCall(db, { runId, seq: 0, attempt: 1 })).toMatchObject({ kind: 'open', inDoubt: false });
@@ -75,7 +75,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await openCall(db, { runId, seq: 0, attempt: 3 })).toEqual({ kind: 'over' });
   });
 
-  it('know that an attempt was begun before, unless it was certainly not placed', async () => {
+  test('know that an attempt was begun before, unless it was certainly not placed', async () => {
     const { runId } = await takenRun(1);
     const key = { runId, seq: 0, attempt: 1 };
     await openCall(db, key);
@@ -84,7 +84,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await openCall(db, key)).toMatchObject({ inDoubt: true });
   });
 
-  it('are not taken back by an attempt with a late refusal, once another one has asked', async () => {
+  test('are not taken back by an attempt with a late refusal, once another one has asked', async () => {
     const { runId, workspaceId } = await takenRun(1);
     const key = { runId, seq: 0, attempt: 1 };
     await openCall(db, key);
@@ -94,7 +94,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await readCallEnding(db, key)).toMatchObject({ end: 'busy' });
   });
 
-  it('are not placed while their owner has paused or canceled', async () => {
+  test('are not placed while their owner has paused or canceled', async () => {
     const { runId } = await takenRun(1);
     for (const control of ['pause', 'cancel'] as const) {
       await db.updateTable('runs').set({ control }).where('id', '=', runId).execute();
@@ -104,7 +104,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await states(runId)).toEqual({ canceled: 1 });
   });
 
-  it('store how they ended, who answered, and take certainty for doubt', async () => {
+  test('store how they ended, who answered, and take certainty for doubt', async () => {
     const { runId, workspaceId } = await takenRun(1);
     const key = { runId, seq: 0, attempt: 1 };
     await openCall(db, key);
@@ -122,11 +122,11 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await states(runId)).toEqual({ delivered: 1 });
   });
 
-  it('leave the feed where it begins for a workspace that was never read', async () => {
+  test('leave the feed where it begins for a workspace that was never read', async () => {
     expect(await readCursor(db, newId('wsp'))).toBe(FEED_START);
   });
 
-  it('end as expired when the next one would come too late, or the service says that this one did', async () => {
+  test('end as expired when the next one would come too late, or the service says that this one did', async () => {
     const { runId, workspaceId } = await takenRun(2);
     const rule = deliveryRule({ delivery: { expireAfterSeconds: 60 } });
     const first = { runId, seq: 0, attempt: 1 };
@@ -143,7 +143,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await states(runId)).toEqual({ sending: 1, expired: 1 });
   });
 
-  it('are asked for again after their time only where one may be in the air', async () => {
+  test('are asked for again after their time only where one may be in the air', async () => {
     const { runId } = await takenRun(1);
     const first = { runId, seq: 0, attempt: 1 };
     await openCall(db, first);
@@ -164,7 +164,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect([await states(runId), await states(none.runId)]).toEqual([{ sending: 1 }, { expired: 1 }]);
   });
 
-  it('end as unknown when no event follows, and otherwise when one does after all', async () => {
+  test('end as unknown when no event follows, and otherwise when one does after all', async () => {
     const { runId, workspaceId } = await takenRun(1);
     const key = { runId, seq: 0, attempt: 1 };
     await openCall(db, key);
@@ -188,7 +188,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await states(runId)).toEqual({ undelivered: 1 });
   });
 
-  it('do not count as attempts when their carrier could not place them', async () => {
+  test('do not count as attempts when their carrier could not place them', async () => {
     const { runId, workspaceId } = await takenRun(1);
     const attempts = async () =>
       (await db.selectFrom('recipients').select('attempts').where('run_id', '=', runId).executeTakeFirst())
@@ -207,7 +207,7 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await attempts()).toBe(0);
   });
 
-  it('keep their events’ data, in any order, up to the limit', async () => {
+  test('keep their events’ data, in any order, up to the limit', async () => {
     const { runId, workspaceId } = await takenRun(1);
     await openCall(db, { runId, seq: 0, attempt: 1 });
     const end = {

@@ -106,14 +106,14 @@ describeWithDatabase('explanations beside a million recipients', (database) => {
       at.take();
     }, 150_000);
 
-    it.each(['to', 'contact'] as const)('find a person by %s without reading others', async (by) => {
+    test.each(['to', 'contact'] as const)('find a person by %s without reading others', async (by) => {
       const explanations = createExplanations({ db: at.db, stories });
       const { recipient } = await explanations.person(asked(by, 654_320));
       expect(recipient?.address).toBe(phone(654_320));
       expectIndexed(4);
     });
 
-    it('find a contact that was left out by the address that was judged', async () => {
+    test('find a contact that was left out by the address that was judged', async () => {
       const explanations = createExplanations({ db: at.db, stories });
       const found = await explanations.person({ ...asked('contact', 0), contact: 'out_100007' });
       expect(found.skipped).toMatchObject({ reason: 'missing_params' });
@@ -121,7 +121,7 @@ describeWithDatabase('explanations beside a million recipients', (database) => {
       expectIndexed(4);
     });
 
-    it('list a rare reason among many without reading the others, and a late page as an early one', async () => {
+    test('list a rare reason among many without reading the others, and a late page as an early one', async () => {
       const ref = { workspaceId: run.workspaceId, runId: run.runId };
       const rare = await listSkipped(at.db, ref, { reason: 'missing_params', limit: 100 });
       expect(rare.skipped).toHaveLength(3);
@@ -133,7 +133,7 @@ describeWithDatabase('explanations beside a million recipients', (database) => {
       expectIndexed(202);
     });
 
-    it('tell the pace of the last one of a shard at a later hour, and read no other shard for it', async () => {
+    test('tell the pace of the last one of a shard at a later hour, and read no other shard for it', async () => {
       const { runId, workspaceId, campaignId } = run;
       const ofShard = sql`run_id = ${runId} and channel = 'sms' and shard = ${LATER_SHARD}`;
       await sql`
@@ -164,7 +164,7 @@ describeWithDatabase('explanations beside a million recipients', (database) => {
       expect(most).toBeLessThan(P99_MS * SHARED_TIMES);
     });
 
-    it(`answer 99 of 100 times within ${P99_MS} ms on a machine of their own`, async () => {
+    test(`answer 99 of 100 times within ${P99_MS} ms on a machine of their own`, async () => {
       const explanations = createExplanations({ db: plain, stories });
       const rounds: number[] = [];
       for (let round = 0; round < ROUNDS; round++) {

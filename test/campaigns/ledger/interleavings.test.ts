@@ -113,7 +113,7 @@ describeWithDatabase('the ledger under anything at once', (database) => {
     db = (await database.open()).tables<CampaignTables>();
   });
 
-  it('agrees with the model in state and counts, moves up only, and moves no other run’s recipients', async () => {
+  test('agrees with the model in state and counts, moves up only, and moves no other run’s recipients', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { minLength: 3, maxLength: 14 }), async (commands) => {
         const [run, other] = [

@@ -53,7 +53,7 @@ describeWithDatabase('events of one workspace that name recipients of another', 
   const uidsOf = (runId: string, channel: Channel, contacts: number, attempt = 0) =>
     Array.from({ length: contacts }, (_, seq) => messageUid({ runId, channel, seq }, attempt));
 
-  it('settle none of them', async () => {
+  test('settle none of them', async () => {
     const { runId, workspaceId } = await acceptedRun('sms', 60);
     const before = await ledgerOf(runId);
     const events = uidsOf(runId, 'sms', 60).map((uid) => event(uid, 'sms', 'delivered'));
@@ -63,7 +63,7 @@ describeWithDatabase('events of one workspace that name recipients of another', 
     expect(await ledgerOf(runId)).not.toEqual(before);
   });
 
-  it('settle none beside recipients of their own', async () => {
+  test('settle none beside recipients of their own', async () => {
     const [theirs, own] = [await acceptedRun('sms', 3), await acceptedRun('sms', 3)];
     const before = await ledgerOf(theirs.runId);
     const uids = [...uidsOf(theirs.runId, 'sms', 3), ...uidsOf(own.runId, 'sms', 3)];
@@ -76,7 +76,7 @@ describeWithDatabase('events of one workspace that name recipients of another', 
     expect(rows).toEqual([{ state: 'failed' }]);
   });
 
-  it('give none another attempt, and end none that has had one', async () => {
+  test('give none another attempt, and end none that has had one', async () => {
     const retry = { delivery: { retry: { maxAttempts: 3, initialDelaySeconds: 1 }, onUnknown: 'resend' } };
     const { runId, workspaceId, campaignId } = await acceptedRun('sms', 4, retry);
     const [failed, unknown, ...others] = uidsOf(runId, 'sms', 4) as [string, string, ...string[]];
@@ -92,7 +92,7 @@ describeWithDatabase('events of one workspace that name recipients of another', 
     expect(await ledgerOf(runId)).toEqual(retried);
   });
 
-  it('end no call, and name none to its workflow', async () => {
+  test('end no call, and name none to its workflow', async () => {
     const { runId, workspaceId } = await acceptedRun('voice', 1);
     await openCall(db, { runId, seq: 0, attempt: 1 });
     const before = await ledgerOf(runId);
@@ -104,7 +104,7 @@ describeWithDatabase('events of one workspace that name recipients of another', 
     expect(await ledgerOf(runId)).not.toEqual(before);
   });
 
-  it('settle no recipient whose call ended in doubt', async () => {
+  test('settle no recipient whose call ended in doubt', async () => {
     const { runId } = await acceptedRun('voice', 1);
     await openCall(db, { runId, seq: 0, attempt: 1 });
     await sql`update calls set ended_at = now(), outcome = 'unknown' where run_id = ${runId}`.execute(db);
@@ -115,7 +115,7 @@ describeWithDatabase('events of one workspace that name recipients of another', 
     expect(await ledgerOf(runId)).toEqual(before);
   });
 
-  it('give back no place under a cap, of one workspace or the other', async () => {
+  test('give back no place under a cap, of one workspace or the other', async () => {
     const { runId, workspaceId } = await acceptedRun('sms', 1);
     const [uid] = uidsOf(runId, 'sms', 1) as [string];
     const { rows } = await sql<{ address: string }>`

@@ -84,7 +84,7 @@ describeWithDatabase('retries by the event feed', (database) => {
 
   const RETRY = { delivery: { retry: { maxAttempts: 2, initialDelaySeconds: 30 } } };
 
-  it('gives those who failed for the moment another attempt, and the same page changes nothing more', async () => {
+  test('gives those who failed for the moment another attempt, and the same page changes nothing more', async () => {
     const { runId, workspaceId } = await acceptedRun(4, RETRY);
     const page = [
       event(runId, 0, 0, 'sent'),
@@ -121,7 +121,7 @@ describeWithDatabase('retries by the event feed', (database) => {
     expect(await recipient(runId, 0)).toMatchObject({ attempts: 2, code: 'attempts_exhausted' });
   });
 
-  it('gives no recipient another attempt where the campaign did not ask for it, or the run is over', async () => {
+  test('gives no recipient another attempt where the campaign did not ask for it, or the run is over', async () => {
     const silent = await acceptedRun(1, {});
     await tell(silent.workspaceId, event(silent.runId, 0, 0, 'failed', 'provider_transient'));
     expect(await states(silent.runId)).toEqual({ failed: 1 });
@@ -131,7 +131,7 @@ describeWithDatabase('retries by the event feed', (database) => {
     expect(await states(over.runId)).toEqual({ failed: 1 });
   });
 
-  it('sends unknown messages again, and accepts a good event of the former attempt', async () => {
+  test('sends unknown messages again, and accepts a good event of the former attempt', async () => {
     const { runId, workspaceId } = await acceptedRun(3, { delivery: { onUnknown: 'resend' } });
     await tell(workspaceId, ...[0, 1, 2].map((seq) => event(runId, seq, 0, 'unknown', 'answer_lost')));
     expect(await states(runId)).toEqual({ waiting: 3 });
@@ -147,13 +147,13 @@ describeWithDatabase('retries by the event feed', (database) => {
     expect(await takePage(db, lane(runId), 10)).toMatchObject({ kind: 'idle' });
   });
 
-  it('keeps those unknown of whom the service does not know, when nothing else is said', async () => {
+  test('keeps those unknown of whom the service does not know, when nothing else is said', async () => {
     const { runId, workspaceId } = await acceptedRun(1, RETRY);
     await tell(workspaceId, event(runId, 0, 0, 'unknown', 'answer_lost'));
     expect(await states(runId)).toEqual({ unknown: 1 });
   });
 
-  it('voids the result of a page whose recipient the feed has given another attempt meanwhile', async () => {
+  test('voids the result of a page whose recipient the feed has given another attempt meanwhile', async () => {
     const { runId, workspaceId } = await acceptedRun(1, {
       delivery: { retry: { maxAttempts: 3, initialDelaySeconds: 30 } },
     });
@@ -170,7 +170,7 @@ describeWithDatabase('retries by the event feed', (database) => {
     expect(await recipient(runId, 0)).toMatchObject({ attempt: 2, attempts: 2 });
   });
 
-  it('does not send again, in a page that was taken over, what the feed has reported since', async () => {
+  test('does not send again, in a page that was taken over, what the feed has reported since', async () => {
     const run = await plantAudience(db, { contacts: 3, options: RETRY });
     await takeOn(run.runId, 3);
     await tell(
@@ -182,7 +182,7 @@ describeWithDatabase('retries by the event feed', (database) => {
     expect(recipients.map(({ seq }) => seq)).toEqual([2]);
   });
 
-  it('stops a run of which too many fail, and counts anew once it is resumed', async () => {
+  test('stops a run of which too many fail, and counts anew once it is resumed', async () => {
     const { runId, workspaceId } = await acceptedRun(20, { abort: { failureRate: 0.5, minSample: 4 } });
     const outcome = (seq: number, state: MessageState) => event(runId, seq, 0, state);
     const run = () => db.selectFrom('runs').selectAll().where('id', '=', runId).executeTakeFirstOrThrow();
@@ -213,7 +213,7 @@ describeWithDatabase('retries by the event feed', (database) => {
     expect(await run()).toMatchObject({ control: 'fail', reason: expect.stringContaining('2 of 4 failed') });
   });
 
-  it('leaves a run alone that has no threshold', async () => {
+  test('leaves a run alone that has no threshold', async () => {
     const { runId, workspaceId } = await acceptedRun(5, {});
     await tell(workspaceId, ...[0, 1, 2, 3, 4].map((seq) => event(runId, seq, 0, 'failed')));
     await abortIfTooManyFail(db, runId, true);

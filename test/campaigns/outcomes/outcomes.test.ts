@@ -45,7 +45,7 @@ describeWithDatabase('outcomes from the event feed', (database) => {
     return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
   }
 
-  it('moves recipients up, never down, and counts them once', async () => {
+  test('moves recipients up, never down, and counts them once', async () => {
     const { runId, workspaceId } = await acceptedRun(5);
     const cursor = await readCursor(db, workspaceId);
     expect(cursor).toBe(FEED_START);
@@ -62,7 +62,7 @@ describeWithDatabase('outcomes from the event feed', (database) => {
     expect(await states(runId)).toEqual({ accepted: 2, sent: 1, delivered: 2 });
   });
 
-  it.each([
+  test.each([
     ['in one page', 2],
     ['in two pages', 1],
   ])('moves a delivered email to its hard bounce, and no other (%s)', async (_, each) => {
@@ -91,7 +91,7 @@ describeWithDatabase('outcomes from the event feed', (database) => {
     expect(row).toEqual({ state: 'undelivered', code: '5.1.1' });
   });
 
-  it('changes nothing for a reader whose cursor another has moved', async () => {
+  test('changes nothing for a reader whose cursor another has moved', async () => {
     const { runId, workspaceId } = await acceptedRun(2);
     await readCursor(db, workspaceId);
     await applyEvents(db, workspaceId, FEED_START, 'a', [event(runId, 0, 'sent')]);
@@ -100,7 +100,7 @@ describeWithDatabase('outcomes from the event feed', (database) => {
     expect(await states(runId)).toEqual({ accepted: 1, sent: 1 });
   });
 
-  it('ignores messages of other callers, and superseded attempts', async () => {
+  test('ignores messages of other callers, and superseded attempts', async () => {
     const { runId, workspaceId } = await acceptedRun(2);
     await readCursor(db, workspaceId);
     const foreign = { ...event(runId, 0, 'failed'), uid: 'order-4711' };
@@ -108,7 +108,7 @@ describeWithDatabase('outcomes from the event feed', (database) => {
     expect(await states(runId)).toEqual({ accepted: 2 });
   });
 
-  it.each([[['sent', 'delivered']], [['delivered', 'sent']]] as const)(
+  test.each([[['sent', 'delivered']], [['delivered', 'sent']]] as const)(
     'takes the better of what a page tells of two messages to one recipient: %s',
     async ([ofFirst, ofSecond]) => {
       const { runId, workspaceId, campaignId } = await acceptedRun(1);

@@ -42,7 +42,7 @@ describeWithDatabase('two who want what the other has', (database) => {
     await Promise.all(both);
   }
 
-  it('a run that begins takes its campaign first, as its owner does', async () => {
+  test('a run that begins takes its campaign first, as its owner does', async () => {
     const { runId, campaignId } = await plantRun(db, { contacts: 1 });
     await sql`update campaigns set stage = 'scheduled' where id = ${campaignId}`.execute(db);
     let begun: Promise<unknown> | undefined;
@@ -55,7 +55,7 @@ describeWithDatabase('two who want what the other has', (database) => {
     expect(await begun).toBe(true);
   });
 
-  it('outcomes are taken in once more when a retry that its owner asked for was in their way', async () => {
+  test('outcomes are taken in once more when a retry that its owner asked for was in their way', async () => {
     const { runId, workspaceId } = await plantAudience(db, { contacts: 2 });
     await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
     // One was retried, and failed again; he is about to be put back once more.
@@ -85,7 +85,7 @@ describeWithDatabase('two who want what the other has', (database) => {
     expect(rows.map(({ state }) => state)).toEqual(['delivered', 'failed']);
   });
 
-  it('the one that the database gives up may repeat its call', async () => {
+  test('the one that the database gives up may repeat its call', async () => {
     const [one, other] = [
       (await plantRun(db, { contacts: 1 })).runId,
       (await plantRun(db, { contacts: 1 })).runId,

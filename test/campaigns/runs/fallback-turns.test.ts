@@ -75,7 +75,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     return found.rows.map(({ row }) => row);
   }
 
-  it('holds the later channels back, except of contacts that have no earlier one', async () => {
+  test('holds the later channels back, except of contacts that have no earlier one', async () => {
     const { runId, give } = await plant(3, ['email', 'sms'], { email: [2] });
     expect(await rows(runId, 'sms')).toEqual([
       '1 waiting earlier_channel',
@@ -92,7 +92,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     expect(sms).toMatchObject({ total: 3, accepted: 1, waiting: 2 });
   });
 
-  it('goes on with whom the first channel failed, and cancels whom it reached', async () => {
+  test('goes on with whom the first channel failed, and cancels whom it reached', async () => {
     const { runId, give } = await plant(5, ['email', 'sms']);
     await send(runId, 'email');
     await set(runId, 'email', 1, 'undelivered');
@@ -117,7 +117,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     });
   });
 
-  it('closes a later channel again when the first had success after all, and sends nothing meanwhile', async () => {
+  test('closes a later channel again when the first had success after all, and sends nothing meanwhile', async () => {
     const { runId, give } = await plant(2, ['email', 'sms']);
     await send(runId, 'email', 'rejected');
     await give();
@@ -127,7 +127,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     expect(await rows(runId, 'sms')).toEqual(['1 canceled reached_before', '2 accepted -']);
   });
 
-  it('leaves those alone whose page is open, since they may have been sent to', async () => {
+  test('leaves those alone whose page is open, since they may have been sent to', async () => {
     const { runId, give } = await plant(1, ['email', 'sms']);
     await send(runId, 'email', 'rejected');
     await give();
@@ -140,7 +140,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     expect(await rows(runId, 'sms')).toEqual(['1 accepted -']);
   });
 
-  it('gives no turns in a run that is paused', async () => {
+  test('gives no turns in a run that is paused', async () => {
     const { runId, give } = await plant(1, ['email', 'sms']);
     await send(runId, 'email', 'rejected');
     await sql`update runs set control = 'pause' where id = ${runId}`.execute(db);
@@ -149,7 +149,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     expect(await give()).toHaveLength(1);
   });
 
-  it('wakes no call of those who wait for their turn', async () => {
+  test('wakes no call of those who wait for their turn', async () => {
     const { runId, give } = await plant(2, ['sms', 'voice']);
     await send(runId, 'sms');
     expect(await openCalls(db, runId, -1, 10, 'run')).toEqual([]);
@@ -158,7 +158,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     expect(await openCalls(db, runId, -1, 10, 'run')).toEqual([{ seq: 1, from: 1 }]);
   });
 
-  it('retries channel by channel too, and no recipient who was reached', async () => {
+  test('retries channel by channel too, and no recipient who was reached', async () => {
     const { runId, campaignId, workspaceId, rule } = await plant(4, ['email', 'sms', 'voice']);
     await sql`update campaigns set channels = '{email,sms,voice}' where id = ${campaignId}`.execute(db);
     await sql`update runs set phase = 'completed' where id = ${runId}`.execute(db);
@@ -196,7 +196,7 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     expect((await rows(runId, 'voice'))[0]).toBe('1 canceled reached_before');
   });
 
-  it('decides as the rule does, whatever became of the earlier channels', async () => {
+  test('decides as the rule does, whatever became of the earlier channels', async () => {
     const states = RECIPIENT_STATES.filter((state) => state !== 'pending');
     const cases = fc.sample(
       fc.tuple(

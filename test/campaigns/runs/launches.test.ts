@@ -34,7 +34,7 @@ describeWithDatabase('a launch that another one has followed', (database) => {
   }
   const GOES_ON = { phase: 'running', control: 'run', reason: null, launches: 2 };
 
-  it('does not close the run, although it is answered that it is closed', async () => {
+  test('does not close the run, although it is answered that it is closed', async () => {
     const { runId } = await resumed();
     for (const phase of ['failed', 'canceled', 'completed'] as const) {
       expect(await closeRun(db, runId, phase, 'internal: late', 1)).toBe(true);
@@ -44,7 +44,7 @@ describeWithDatabase('a launch that another one has followed', (database) => {
     expect(await rowOf(runId)).toMatchObject({ phase: 'failed', reason: 'internal: now' });
   });
 
-  it('does not go on beside the run when it asks again to have it completed', async () => {
+  test('does not go on beside the run when it asks again to have it completed', async () => {
     const { runId, workspaceId, campaignId } = await plantAudience(db, { contacts: 1 });
     await moveRun(db, runId, 'running');
     await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
@@ -57,7 +57,7 @@ describeWithDatabase('a launch that another one has followed', (database) => {
     expect(await closeRun(db, runId, 'completed', undefined, 2)).toBe(false);
   });
 
-  it('does not stop the run for what it finds out late', async () => {
+  test('does not stop the run for what it finds out late', async () => {
     const { runId } = await resumed();
     await failRun(db, runId, 'invalid_client: late', { launch: 1 });
     expect(await rowOf(runId)).toEqual(GOES_ON);
@@ -65,7 +65,7 @@ describeWithDatabase('a launch that another one has followed', (database) => {
     expect(await rowOf(runId)).toMatchObject({ control: 'fail', reason: 'invalid_client: now' });
   });
 
-  it('takes no page from the other’s lanes', async () => {
+  test('takes no page from the other’s lanes', async () => {
     const { runId } = await resumed();
     const key = { runId, channel: 'sms' as const, shard: 0, lane: 0 };
     expect(await takePage(db, { ...key, launch: 2 }, 1)).toMatchObject({ kind: 'page', page: { fence: 1 } });
@@ -73,14 +73,14 @@ describeWithDatabase('a launch that another one has followed', (database) => {
     expect(await takePage(db, { ...key, launch: 2 }, 1)).toMatchObject({ kind: 'page', page: { fence: 2 } });
   });
 
-  it('was begun by a release that did not name it, and ends the run all the same', async () => {
+  test('was begun by a release that did not name it, and ends the run all the same', async () => {
     const { runId } = await resumed();
     await failRun(db, runId, 'invalid_client: x');
     expect(await closeRun(db, runId, 'failed', undefined)).toBe(true);
     expect(await rowOf(runId)).toMatchObject({ phase: 'failed', reason: 'invalid_client: x' });
   });
 
-  it('is not closed as failed once its owner wants it canceled', async () => {
+  test('is not closed as failed once its owner wants it canceled', async () => {
     const { runId, workspaceId, campaignId } = await resumed();
     await changeCampaign(db, workspaceId, campaignId, 'cancel');
     expect(await closeRun(db, runId, 'failed', 'internal: x', 2)).toBe(false);

@@ -46,7 +46,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
     await storage.close();
   });
 
-  it('freezes contacts that were imported after the last analyze', async () => {
+  test('freezes contacts that were imported after the last analyze', async () => {
     await plantRun(plain, { contacts: 5_000 });
     await sql`analyze contacts, contact_list_members`.execute(plain);
     const { runId, workspaceId, channel, listId } = await plantRun(plain, { contacts: 5_000 });
@@ -86,17 +86,17 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       return taking.page;
     }
 
-    it('opens a page by its last recipient', async () => {
+    test('opens a page by its last recipient', async () => {
       await openPage(0);
       expectBounded(at.take(), 2);
     });
 
-    it('takes an open page over without looking at its recipients', async () => {
+    test('takes an open page over without looking at its recipients', async () => {
       await openPage(0);
       expectBounded(at.take(), 0);
     });
 
-    it('offers and records a chunk by its range', async () => {
+    test('offers and records a chunk by its range', async () => {
       const page = await openPage(0);
       at.take();
       const offered = await offerChunk(at.db, page, CHUNK);
@@ -110,7 +110,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       expectBounded(at.take(), FOUND_AND_WRITTEN * CHUNK);
     });
 
-    it('records a chunk that the service took by one statement, and looks at no recipient for it', async () => {
+    test('records a chunk that the service took by one statement, and looks at no recipient for it', async () => {
       const page = await openPage(0);
       const offered = await offerChunk(at.db, page, CHUNK);
       at.take();
@@ -124,7 +124,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       expectBounded(statements, 0);
     });
 
-    it('takes in a page of the feed by one statement, and by the recipients it names', async () => {
+    test('takes in a page of the feed by one statement, and by the recipients it names', async () => {
       const cursor = await readCursor(at.db, run.workspaceId);
       at.take();
       const events = Array.from({ length: LIMITS.longPageSizeMax }, (_, i) => sent(50_000 + i * 7));
@@ -134,12 +134,12 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       expectBounded(statements, FOUND_AND_WRITTEN * LIMITS.longPageSizeMax);
     });
 
-    it('reads the counts without looking at any recipient', async () => {
+    test('reads the counts without looking at any recipient', async () => {
       await readCounts(at.db, run.runId);
       expectBounded(at.take(), 0);
     });
 
-    it('lists a page at the end of the run for what one at its beginning costs', async () => {
+    test('lists a page at the end of the run for what one at its beginning costs', async () => {
       const costs = [];
       for (const seq of [0, RECIPIENTS / 2, RECIPIENTS - 2_000]) {
         const after = { channel: 'sms' as const, seq };
@@ -154,7 +154,7 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       expect(end).toBeLessThan(3 * begin);
     });
 
-    it('lists recipients in a state without reading any beyond the page', async () => {
+    test('lists recipients in a state without reading any beyond the page', async () => {
       const options = { state: 'pending', channel: 'sms', after: { channel: 'sms', seq: 60_000 } } as const;
       const { recipients } = await listRecipients(at.db, run.runId, { ...options, limit: 1_000 });
       expect(recipients).toHaveLength(1_000);
@@ -162,13 +162,13 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       expectBounded(at.take(), 1_001 + LIMITS.longPageSizeMax);
     });
 
-    it('reads no recipient for a state that none has', async () => {
+    test('reads no recipient for a state that none has', async () => {
       const { recipients } = await listRecipients(at.db, run.runId, { state: 'undelivered', limit: 1_000 });
       expect(recipients).toHaveLength(0);
       expectBounded(at.take(), 0);
     });
 
-    it('puts those that failed back a window at a time', async () => {
+    test('puts those that failed back a window at a time', async () => {
       await sql`update recipients set state = 'failed' where run_id = ${run.runId} and seq < 50000`.execute(
         plain,
       );
@@ -178,14 +178,14 @@ describeWithDatabase("the ledger's plans at 100,000 recipients", (database) => {
       expectBounded(at.take(), FOUND_AND_WRITTEN * LIMITS.retryFailedWindow);
     }, 150_000);
 
-    it('opens a page of retries among 50,000 that wait', async () => {
+    test('opens a page of retries among 50,000 that wait', async () => {
       if (analyzed) await sql`analyze recipients`.execute(plain);
       await openPage(1);
       // The previous run’s rows were never vacuumed, so an index may hold rows that no longer exist.
       expectBounded(at.take(), 2 * PAGE);
     });
 
-    it('cancels what waits and what is open, and reads no other recipient', async () => {
+    test('cancels what waits and what is open, and reads no other recipient', async () => {
       await sql`
         update recipients set state = 'delivered', retry_at = null
         where run_id = ${run.runId} and state = 'waiting' and seq >= 3000`.execute(plain);

@@ -66,7 +66,7 @@ describeWithDatabase('the ledger', (database) => {
     }
   }
 
-  it('shares what would fit into one page among the lanes, as long as it is worth a page each', async () => {
+  test('shares what would fit into one page among the lanes, as long as it is worth a page each', async () => {
     const { runId } = await plantAudience(db, { contacts: 4_100 });
     const sizes = [];
     for (const number of [0, 1]) sizes.push((await openPage(runId, number, 5_000)).size);
@@ -74,7 +74,7 @@ describeWithDatabase('the ledger', (database) => {
     expect(await takePage(db, lane(runId, 2), 5_000)).toMatchObject({ kind: 'idle' });
   });
 
-  it('writes what becomes of a recipient in place, without an entry in any index', async () => {
+  test('writes what becomes of a recipient in place, without an entry in any index', async () => {
     const { runId } = await plantAudience(db, { contacts: 5 });
     const written = await db.transaction().execute(async (tx) => {
       const inPlace = async () => {
@@ -95,7 +95,7 @@ describeWithDatabase('the ledger', (database) => {
     expect(written).toBe(10);
   });
 
-  it('takes recipients on in order, each on one page, and accepts them without a row write', async () => {
+  test('takes recipients on in order, each on one page, and accepts them without a row write', async () => {
     const { runId } = await plantAudience(db, { contacts: 25 });
     expect(await counted(runId)).toEqual({ pending: 25 });
     const first = await openPage(runId, 0, 10);
@@ -119,7 +119,7 @@ describeWithDatabase('the ledger', (database) => {
     expect(untouched).toHaveLength(25);
   });
 
-  it('writes ahead what may have left, and gives exactly that to a successor', async () => {
+  test('writes ahead what may have left, and gives exactly that to a successor', async () => {
     const { runId } = await plantAudience(db, { contacts: 30 });
     const dying = await openPage(runId, 0, 30);
     await offerChunk(db, dying, 10);
@@ -138,7 +138,7 @@ describeWithDatabase('the ledger', (database) => {
     expect(await counted(runId)).toEqual({ accepted: 30 });
   });
 
-  it('lets an attempt that was given up record nothing', async () => {
+  test('lets an attempt that was given up record nothing', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     const zombie = await openPage(runId, 0, 10);
     await offerChunk(db, zombie, 5);
@@ -152,7 +152,7 @@ describeWithDatabase('the ledger', (database) => {
     expect(await counted(runId)).toEqual({ accepted: 10 });
   });
 
-  it('settles each recipient by itself, and takes retries on as pages of their own', async () => {
+  test('settles each recipient by itself, and takes retries on as pages of their own', async () => {
     const { runId } = await plantAudience(db, { contacts: 20 });
     const past = new Date(Date.now() - 1000);
     await sendAll(await openPage(runId, 0, 20), (seq) =>
@@ -173,7 +173,7 @@ describeWithDatabase('the ledger', (database) => {
     expect(await counted(runId)).toEqual({ accepted: 18, rejected: 1, unknown: 1 });
   });
 
-  it('says when the next retry is due', async () => {
+  test('says when the next retry is due', async () => {
     const { runId } = await plantAudience(db, { contacts: 5 });
     const retryAt = new Date(Date.now() + 60_000);
     await sendAll(await openPage(runId, 0, 5), (seq) =>
@@ -182,7 +182,7 @@ describeWithDatabase('the ledger', (database) => {
     expect(await takePage(db, lane(runId, 0), 5)).toEqual({ kind: 'idle', until: retryAt });
   });
 
-  it('leaves no recipient in doubt when the service certainly took nothing', async () => {
+  test('leaves no recipient in doubt when the service certainly took nothing', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     const page = await openPage(runId, 0, 10);
     await offerChunk(db, page, 10);
@@ -190,7 +190,7 @@ describeWithDatabase('the ledger', (database) => {
     expect(await openPage(runId, 0, 10)).toMatchObject({ resolved: 0, offered: 0 });
   });
 
-  it('stops taking pages when the owner pauses, and tells an open one at its next record', async () => {
+  test('stops taking pages when the owner pauses, and tells an open one at its next record', async () => {
     const { runId } = await plantAudience(db, { contacts: 20 });
     const page = await openPage(runId, 0, 10);
     await offerChunk(db, page, 5);

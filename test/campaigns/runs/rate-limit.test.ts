@@ -26,14 +26,14 @@ describeWithDatabase("a run's pace", (database) => {
       where run_id = ${runId}`.execute(db);
   }
 
-  it('gives a run that has none as much as it wants', async () => {
+  test('gives a run that has none as much as it wants', async () => {
     const runId = await paced(10);
     await setPace(db, runId, null);
     expect(await ask(runId)).toEqual({ granted: 1_000, waitMs: 0 });
     expect(await ask(newId('run'), 7)).toEqual({ granted: 7, waitMs: 0 });
   });
 
-  it('gives lots of half a second one after the other, and none further ahead than a second', async () => {
+  test('gives lots of half a second one after the other, and none further ahead than a second', async () => {
     const runId = await paced(100);
     const lots = [await ask(runId), await ask(runId), await ask(runId)];
     expect(lots.map(({ granted }) => granted)).toEqual([50, 50, 50]);
@@ -47,7 +47,7 @@ describeWithDatabase("a run's pace", (database) => {
     expect(refused.waitMs).toBeGreaterThan(4);
   });
 
-  it('allows no burst after a time without requests', async () => {
+  test('allows no burst after a time without requests', async () => {
     const runId = await paced(100);
     await ask(runId);
     await later(runId, 3_600_000);
@@ -58,7 +58,7 @@ describeWithDatabase("a run's pace", (database) => {
     expect(second.waitMs).toBeGreaterThan(100);
   });
 
-  it('gives all that is in doubt together, and lets what comes after it wait for it', async () => {
+  test('gives all that is in doubt together, and lets what comes after it wait for it', async () => {
     const runId = await paced(100);
     expect((await ask(runId, 500, 500)).granted).toBe(500);
     const next = await ask(runId);
@@ -66,7 +66,7 @@ describeWithDatabase("a run's pace", (database) => {
     expect(next.waitMs).toBeGreaterThan(3_000);
   });
 
-  it('gives one at a time when half a second is less than one', async () => {
+  test('gives one at a time when half a second is less than one', async () => {
     const runId = await paced(0.01);
     expect(await ask(runId)).toEqual({ granted: 1, waitMs: 0 });
     const next = await ask(runId);
@@ -74,7 +74,7 @@ describeWithDatabase("a run's pace", (database) => {
     expect(next.waitMs).toBeGreaterThan(90_000);
   });
 
-  it('is another one at once when it is changed, however long the wait was', async () => {
+  test('is another one at once when it is changed, however long the wait was', async () => {
     const runId = await paced(0.001);
     await ask(runId);
     await setPace(db, runId, 100);
@@ -83,7 +83,7 @@ describeWithDatabase("a run's pace", (database) => {
     expect(waitMs).toBeLessThanOrEqual(500);
   });
 
-  it('is kept by many who ask at once', async () => {
+  test('is kept by many who ask at once', async () => {
     const runId = await paced(1_000);
     const given: number[] = [];
     const startedAt = Date.now();
@@ -102,7 +102,7 @@ describeWithDatabase("a run's pace", (database) => {
     expect(total).toBeLessThanOrEqual(1_350);
   });
 
-  it('makes pages that last some seconds', () => {
+  test('makes pages that last some seconds', () => {
     expect(pageAtPace(undefined, 5_000)).toBe(5_000);
     expect(pageAtPace(null, 5_000)).toBe(5_000);
     expect(pageAtPace(100, 5_000)).toBe(300);

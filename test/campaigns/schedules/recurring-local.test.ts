@@ -24,7 +24,7 @@ describeWithDatabase('a recurring campaign at each recipient’s own hour', (dat
   const finish = (runId: string) => finishRun(db, runId);
   const local = (schedule: object = {}) => daily({ recipientLocal: true, ...schedule });
 
-  it('begins when the first clocks show it, and remembers what they show', async () => {
+  test('begins when the first clocks show it, and remembers what they show', async () => {
     const { take, first, campaign, runs, campaignId } = await local();
     expect(new Date(first).toISOString().slice(11, 16)).toBe('10:00');
     const localTime = new Date(first + 14 * HOUR_MS).toISOString().slice(0, 16);
@@ -45,7 +45,7 @@ describeWithDatabase('a recurring campaign at each recipient’s own hour', (dat
     expect(kept).toMatchObject([{ cron: '0 0 * * *', timezone: 'Etc/GMT-14' }]);
   });
 
-  it('begins beside the one before, for as long as that has to go on, and no longer', async () => {
+  test('begins beside the one before, for as long as that has to go on, and no longer', async () => {
     const { take, first, runs, act } = await local();
     const one = await take(first);
     const two = await take(first + DAY_MS);
@@ -70,7 +70,7 @@ describeWithDatabase('a recurring campaign at each recipient’s own hour', (dat
     expect((await runs()).map(({ control }) => control).slice(3)).toEqual(['cancel', 'cancel']);
   });
 
-  it('goes on side by side no more often than is allowed', async () => {
+  test('goes on side by side no more often than is allowed', async () => {
     const { take, first, runs, campaignId } = await local({ cron: '0 * * * *' });
     for (let i = 0; i < 26; i++) await take(first + i * HOUR_MS);
     expect((await runs()).map(({ phase }) => phase)).toEqual(Array(26).fill('planning'));
@@ -85,7 +85,7 @@ describeWithDatabase('a recurring campaign at each recipient’s own hour', (dat
     expect((await often.runs()).at(-1)?.reason).toMatch(/^overlap: 30 occurrences /);
   });
 
-  it('is edited only when none goes on, and ends when the last of those that go on has', async () => {
+  test('is edited only when none goes on, and ends when the last of those that go on has', async () => {
     const startAt = new Date(Date.now() - DAY_MS).toISOString();
     const { take, first, campaign, runs, act } = await local({ startAt });
     const one = (await take(first)) as { runId: string };
@@ -111,13 +111,13 @@ describeWithDatabase('a recurring campaign at each recipient’s own hour', (dat
     expect((await runs()).map(({ phase }) => phase)).toEqual(['completed', 'completed']);
   });
 
-  it('counts what was missed from when it was to begin', async () => {
+  test('counts what was missed from when it was to begin', async () => {
     const { take, first, runs } = await local({ misfire: 'skip' });
     expect(await take(first + HOUR_MS)).toBeUndefined();
     expect((await runs())[0]?.reason).toMatch(/^misfire: /);
   });
 
-  it('started by hand, it is due now for all recipients', async () => {
+  test('started by hand, it is due now for all recipients', async () => {
     const { act } = await local();
     const { launch } = await act('start');
     const { options } = await loadRun(db, launch?.runId ?? '');

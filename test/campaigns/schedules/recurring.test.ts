@@ -35,7 +35,7 @@ describeWithDatabase('a recurring campaign', (database) => {
   const daily = (schedule?: object) => dailyCampaign(db, schedule);
   const finish = (runId: string) => finishRun(db, runId);
 
-  it('sends again to those whom its newest occurrence did not reach, while it waits for the next', async () => {
+  test('sends again to those whom its newest occurrence did not reach, while it waits for the next', async () => {
     const { take, first, campaign, workspaceId, campaignId, act } = await daily();
     const again = () => retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
     await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });
@@ -64,7 +64,7 @@ describeWithDatabase('a recurring campaign', (database) => {
     expect(await again()).toMatchObject({ retried: { sms: 0 }, tell: { runId, launch: 2 } });
   });
 
-  it('takes each occurrence once, by either caller, and waits for the next', async () => {
+  test('takes each occurrence once, by either caller, and waits for the next', async () => {
     const { take, first, runs, campaign, next } = await daily();
     expect(first).toBe(Math.ceil(Date.now() / DAY_MS) * DAY_MS);
     expect(await take(first - 1)).toBeUndefined();
@@ -80,14 +80,14 @@ describeWithDatabase('a recurring campaign', (database) => {
     expect((await campaign()).phase).toBe('scheduled');
   });
 
-  it('makes up for ten missed occurrences with the newest alone', async () => {
+  test('makes up for ten missed occurrences with the newest alone', async () => {
     const { take, first, runs, next } = await daily();
     await take(first + 9 * DAY_MS + 3 * HOUR_MS);
     expect(await runs()).toMatchObject([{ phase: 'planning', due: new Date(first + 9 * DAY_MS) }]);
     expect(await next()).toBe(first + 10 * DAY_MS);
   });
 
-  it('leaves a missed occurrence out when it is to be skipped, and says so', async () => {
+  test('leaves a missed occurrence out when it is to be skipped, and says so', async () => {
     const { take, first, runs, campaign, next } = await daily({ misfire: 'skip' });
     expect(await take(first + HOUR_MS)).toBeUndefined();
     expect(await runs()).toMatchObject([
@@ -97,7 +97,7 @@ describeWithDatabase('a recurring campaign', (database) => {
     expect(await take(first + DAY_MS + 60_000)).toBeDefined();
   });
 
-  it('leaves an occurrence out while the one before goes on, whose launch may have been lost', async () => {
+  test('leaves an occurrence out while the one before goes on, whose launch may have been lost', async () => {
     const { take, first, runs } = await daily();
     const run = await take(first);
     expect(await take(first + DAY_MS)).toEqual(run);
@@ -107,7 +107,7 @@ describeWithDatabase('a recurring campaign', (database) => {
     ]);
   });
 
-  it('ends with its last occurrence, as that ends', async () => {
+  test('ends with its last occurrence, as that ends', async () => {
     const endAt = new Date(Date.now() + 1.9 * DAY_MS).toISOString();
     const { take, first, campaign, next, act } = await daily({ endAt });
     const occurrences = [first];
@@ -123,7 +123,7 @@ describeWithDatabase('a recurring campaign', (database) => {
     await expect(act('cancel')).rejects.toMatchObject({ code: 'illegal_transition' });
   });
 
-  it('ends as canceled when its only occurrence was missed until the schedule had ended', async () => {
+  test('ends as canceled when its only occurrence was missed until the schedule had ended', async () => {
     const endAt = new Date(Math.ceil(Date.now() / DAY_MS) * DAY_MS + 1).toISOString();
     const { take, first, campaign } = await daily({ endAt });
     expect(await take(first + HOUR_MS)).toBeUndefined();
@@ -131,7 +131,7 @@ describeWithDatabase('a recurring campaign', (database) => {
     expect([phase, run?.reason]).toEqual(['canceled', expect.stringMatching(/^misfire: .+ had ended$/)]);
   });
 
-  it('is paused and resumed with its live run, and what fell into the pause is left out', async () => {
+  test('is paused and resumed with its live run, and what fell into the pause is left out', async () => {
     const { take, first, act, campaign, runs, next } = await daily();
     const run = await take(first);
     const paused = await act('pause');
@@ -150,7 +150,7 @@ describeWithDatabase('a recurring campaign', (database) => {
     ]);
   });
 
-  it('is canceled for good, with a live run or without', async () => {
+  test('is canceled for good, with a live run or without', async () => {
     const idle = await daily();
     await finish(String((await idle.take(idle.first))?.runId));
     await idle.act('cancel');
@@ -167,7 +167,7 @@ describeWithDatabase('a recurring campaign', (database) => {
     expect((await busy.campaign()).phase).toBe('canceled');
   });
 
-  it('started by hand it has an occurrence now, once while that goes on, and its schedule goes on', async () => {
+  test('started by hand it has an occurrence now, once while that goes on, and its schedule goes on', async () => {
     const { act, runs, next, first, campaign } = await daily();
     const started = await act('start');
     expect(started.launch).toEqual({ runId: expect.any(String), launch: 1 });
@@ -200,7 +200,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       meanwhile = async () => undefined;
     });
 
-    it('a schedule that could not be kept is by the next look, and is not touched again', async () => {
+    test('a schedule that could not be kept is by the next look, and is not touched again', async () => {
       const { campaignId, act } = await daily({ timezone: 'Asia/Tokyo' });
       isDown = true;
       await expect(keepSchedule(db, schedules, campaignId)).rejects.toThrow('no server');
@@ -220,7 +220,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       expect(await db.selectFrom('campaign_schedules').selectAll().execute()).toEqual([]);
     });
 
-    it('a schedule follows a change although a frozen process wrote the former state', async () => {
+    test('a schedule follows a change although a frozen process wrote the former state', async () => {
       const { campaignId, act } = await daily();
       const once = (action: 'pause' | 'cancel') => async () => {
         meanwhile = async () => undefined;
@@ -240,7 +240,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       expect(await isScheduled(db, campaignId)).toBe(false);
     });
 
-    it('a schedule that rings for a campaign which has none any more is taken down', async () => {
+    test('a schedule that rings for a campaign which has none any more is taken down', async () => {
       const { campaignId, workspaceId, act, first } = await daily();
       const signals = {
         launchRun: schedules.launch,
@@ -264,7 +264,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       expect(kept).toEqual([campaignId]);
     });
 
-    it('an occurrence is late by the database’s clock, not by one that is ahead', async () => {
+    test('an occurrence is late by the database’s clock, not by one that is ahead', async () => {
       const { campaignId, runs } = await daily();
       await keepSchedule(db, schedules, campaignId);
       await sql`update campaign_schedules set next_at = now() + interval '1 minute'`.execute(db);
@@ -278,7 +278,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       expect(await runs()).toEqual([]);
     });
 
-    it('a schedule that was lost is made again when it was not looked at for a while', async () => {
+    test('a schedule that was lost is made again when it was not looked at for a while', async () => {
       const { campaignId } = await daily();
       await keepSchedule(db, schedules, campaignId);
       await sql`update campaign_schedules set looked_at = now() - interval '11 minutes'`.execute(db);
@@ -286,7 +286,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       expect(kept).toHaveLength(2);
     });
 
-    it('an occurrence that was not taken in time is taken and launched by the look', async () => {
+    test('an occurrence that was not taken in time is taken and launched by the look', async () => {
       const { campaignId, first, runs } = await daily();
       await keepSchedule(db, schedules, campaignId);
       await lookAtSchedules(db, schedules, log, first + 20_000);
@@ -307,7 +307,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       return [begun, found?.phase, found?.run?.reason];
     }
 
-    it('begins late, unless it is to be left out then', async () => {
+    test('begins late, unless it is to be left out then', async () => {
       expect(await late({})).toEqual([true, 'planning', null]);
       expect(await late({ misfire: 'send' })).toEqual([true, 'planning', null]);
       expect(await late({ misfire: 'skip' })).toEqual([
@@ -322,7 +322,7 @@ describeWithDatabase('a recurring campaign', (database) => {
       ]);
     });
 
-    it('waits for its hour by the database’s clock, when its workflow is early and can wait', async () => {
+    test('waits for its hour by the database’s clock, when its workflow is early and can wait', async () => {
       const startAt = new Date(Date.now() + 60_000).toISOString();
       const planted = await plantRun(db, { contacts: 1, options: { schedule: { startAt } } });
       await sql`update campaigns set stage = 'scheduled' where id = ${planted.campaignId}`.execute(db);
@@ -346,14 +346,14 @@ describeWithDatabase('a recurring campaign', (database) => {
       expect(await phase()).toBe('planning');
     });
 
-    it('begins early for a workflow of a release that cannot wait', async () => {
+    test('begins early for a workflow of a release that cannot wait', async () => {
       const startAt = new Date(Date.now() + 60_000).toISOString();
       const planted = await plantRun(db, { contacts: 1, options: { schedule: { startAt } } });
       await sql`update campaigns set stage = 'scheduled' where id = ${planted.campaignId}`.execute(db);
       expect(await beginRun(db, planted.runId)).toBe(true);
     });
 
-    it('begins whatever its schedule says when it is started by hand', async () => {
+    test('begins whatever its schedule says when it is started by hand', async () => {
       expect(await late({ misfire: 'skip' }, 'started')).toEqual([true, 'planning', null]);
     });
   });

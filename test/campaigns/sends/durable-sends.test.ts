@@ -92,7 +92,7 @@ describeWithDatabase('durable sends', (database) => {
   const due = (id: string) =>
     sql`update durable_sends set due_at = now() - interval '1 second' where id = ${id}`.execute(db);
 
-  it('are one for a uid and its content, however many ask at once', async () => {
+  test('are one for a uid and its content, however many ask at once', async () => {
     const workspaceId = newId('ws');
     const same = body();
     const answers = await Promise.all(
@@ -108,7 +108,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(other.id).not.toBe(answers[0]?.id);
   });
 
-  it('are stored before they are launched, and found by the sweep when that failed', async () => {
+  test('are stored before they are launched, and found by the sweep when that failed', async () => {
     const failing = createDurableSends({
       db,
       launcher: {
@@ -130,7 +130,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await found()).toContain(id);
   });
 
-  it('wait for their hour, and expire', async () => {
+  test('wait for their hour, and expire', async () => {
     const later = await made({ sendAt: new Date(Date.now() + 3_600_000).toISOString() });
     expect(await later.now()).toMatchObject({ state: 'waiting', dueAt: expect.anything() });
     const turn = await lookAtSend(db, later.id);
@@ -140,7 +140,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await lookAtSend(db, late.id)).toEqual({ kind: 'ended', state: 'expired', outcome: null });
   });
 
-  it('wait for their window, where the phone number is', async () => {
+  test('wait for their window, where the phone number is', async () => {
     const clock = (zone: string, aheadHours: number) =>
       new Date(Date.now() + aheadHours * 3_600_000).toLocaleTimeString('en-GB', {
         timeZone: zone,
@@ -158,7 +158,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await lookAtSend(db, open.id)).toMatchObject({ kind: 'act' });
   });
 
-  it.each([
+  test.each([
     [undefined, 'UTC'],
     ['recipient', 'UTC'],
     ['Europe/Oslo', 'Europe/Oslo'],
@@ -177,7 +177,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await lookAtSend(db, open.id)).toMatchObject({ kind: 'act' });
   });
 
-  it('go from accepted over sent to delivered by the feed, and wake their workflow at the end', async () => {
+  test('go from accepted over sent to delivered by the feed, and wake their workflow at the end', async () => {
     const send = await accepted();
     expect(await send.now()).toMatchObject({ state: 'accepted', attempts: 1 });
     expect(await awaitsOutcome(db, send.workspaceId)).toBe(true);
@@ -188,7 +188,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await awaitsOutcome(db, send.workspaceId)).toBe(false);
   });
 
-  it('ignore events of other workspaces, of superseded attempts, or of lower rank', async () => {
+  test('ignore events of other workspaces, of superseded attempts, or of lower rank', async () => {
     const send = await accepted();
     const stranger = { ...send, workspaceId: newId('ws') };
     const cursor = await readCursor(db, stranger.workspaceId);
@@ -206,7 +206,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ state: 'delivered' });
   });
 
-  it('move from unknown to what is learnt later', async () => {
+  test('move from unknown to what is learnt later', async () => {
     const send = await accepted();
     await tell(send, 'unknown', { code: 'answer_lost' });
     expect(await lookAtSend(db, send.id)).toMatchObject({ kind: 'ended', state: 'unknown' });
@@ -214,7 +214,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ state: 'delivered', code: null });
   });
 
-  it('retry temporary failures with growing delays, as often as their policy says', async () => {
+  test('retry temporary failures with growing delays, as often as their policy says', async () => {
     const retry = { maxAttempts: 3, initialDelaySeconds: 10, backoff: 2, maxDelaySeconds: 100 };
     const send = await made({ retry });
     const failed = { kind: 'failed', code: 'dependency_down', notBeforeMs: 0 } as const;
@@ -234,7 +234,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ state: 'failed', code: 'dependency_down', attempts: 3 });
   });
 
-  it('count no attempt while they are throttled or the account is refused, and pause longer each time', async () => {
+  test('count no attempt while they are throttled or the account is refused, and pause longer each time', async () => {
     const send = await made();
     const waits: number[] = [];
     for (let i = 0; i < 3; i++) {
@@ -251,7 +251,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ state: 'waiting', code: 'outbox_full', attempts: 0 });
   });
 
-  it('are in doubt when the offering process is gone, and record nothing for an outdated attempt', async () => {
+  test('are in doubt when the offering process is gone, and record nothing for an outdated attempt', async () => {
     const send = await made();
     const first = await claimed(send.id);
     expect(first.inDoubt).toBe(false);
@@ -263,7 +263,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ state: 'unknown', code: 'answer_lost' });
   });
 
-  it('are not taken for failed when an earlier try may have got through', async () => {
+  test('are not taken for failed when an earlier try may have got through', async () => {
     const send = await made({ retry: { maxAttempts: 1 } });
     await claimed(send.id);
     const again = await claimed(send.id);
@@ -271,7 +271,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ state: 'unknown' });
   });
 
-  it('redial by how the call ended, under a uid of its own', async () => {
+  test('redial by how the call ended, under a uid of its own', async () => {
     const voice = { retry: { busy: { maxAttempts: 2, delaysSeconds: [0] } }, maxAttempts: 3 };
     const send = await accepted({ ...CALL, voice });
     await tell(send, 'busy', { state: 'undelivered' });
@@ -284,7 +284,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ attempts: 2 });
   });
 
-  it('send again what the service gave up, only if the caller asked for retries', async () => {
+  test('send again what the service gave up, only if the caller asked for retries', async () => {
     const gaveUp = async (more: object) => {
       const send = await accepted(more);
       await tell(send, 'failed', { code: 'attempts_exhausted' });
@@ -294,7 +294,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await gaveUp({ retry: { maxAttempts: 2 } })).toMatchObject({ kind: 'wait' });
   });
 
-  it('are canceled at once before the service has them, and with its help afterwards', async () => {
+  test('are canceled at once before the service has them, and with its help afterwards', async () => {
     const send = await made({ sendAt: new Date(Date.now() + 3_600_000).toISOString() });
     expect(await sends.cancel(send.workspaceId, send.id)).toMatchObject({ state: 'canceled' });
     expect(woken).toEqual([send.id]);
@@ -314,7 +314,7 @@ describeWithDatabase('durable sends', (database) => {
     await expect(sends.cancel(newId('ws'), offered.id)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('are not redialled once they are canceled', async () => {
+  test('are not redialled once they are canceled', async () => {
     const voice = { retry: { busy: { maxAttempts: 5, delaysSeconds: [0] } } };
     const send = await accepted({ ...CALL, voice });
     await sends.cancel(send.workspaceId, send.id);
@@ -322,7 +322,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await lookAtSend(db, send.id)).toEqual({ kind: 'ended', state: 'canceled', outcome: 'busy' });
   });
 
-  it('end as they are when no receipt has come for a day', async () => {
+  test('end as they are when no receipt has come for a day', async () => {
     const send = await accepted();
     await tell(send, 'sent');
     await sql`update durable_sends set accepted_at = now() - interval '25 hours' where id = ${send.id}`.execute(
@@ -333,7 +333,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ state: 'delivered' });
   });
 
-  it('end as unknown when a call that was handed over stays silent for as long as campaigns wait', async () => {
+  test('end as unknown when a call that was handed over stays silent for as long as campaigns wait', async () => {
     const silentFor = async (seconds: number, more: object = {}) => {
       const send = await accepted({ ...CALL, ...more });
       await tell(send, 'sent');
@@ -354,7 +354,7 @@ describeWithDatabase('durable sends', (database) => {
     expect(claim?.kind).toBe('send');
   });
 
-  it('ask again for a call that its carrier could not place when campaigns do', async () => {
+  test('ask again for a call that its carrier could not place when campaigns do', async () => {
     const faulty = async () => {
       const send = await accepted(CALL);
       await tell(send, 'failed', { code: 'sip_503' });
@@ -366,7 +366,7 @@ describeWithDatabase('durable sends', (database) => {
     expect([usual, set].map((turn) => turn.kind === 'wait' && seconds(turn))).toEqual([120, 3]);
   });
 
-  it('end as accepted at a service without outcomes', async () => {
+  test('end as accepted at a service without outcomes', async () => {
     const send = await made();
     const turn = await recordSend(db, await claimed(send.id), { kind: 'accepted', follow: false });
     expect(turn).toEqual({ kind: 'ended', state: 'accepted', outcome: null });

@@ -92,7 +92,7 @@ describeWithDatabase('event feeds', (database) => {
     state,
   });
 
-  it('move states and counts of a run that has ended, by receipts that come later', async () => {
+  test('move states and counts of a run that has ended, by receipts that come later', async () => {
     const { runId } = await sentRun(3);
     service.events = [0, 1, 2].map((seq) => tell(runId, seq, 'sent'));
     await moveRun(db, runId, 'completed');
@@ -105,7 +105,7 @@ describeWithDatabase('event feeds', (database) => {
     expect(await rig.states(runId)).toEqual({ sent: 1, delivered: 1, undelivered: 1 });
   });
 
-  it('are read closely where a run waits for them, and for a workspace that says that it has sent', async () => {
+  test('are read closely where a run waits for them, and for a workspace that says that it has sent', async () => {
     const { runId, workspaceId } = await sentRun(2);
     await forgetAsks();
     const feeds = open();
@@ -131,7 +131,7 @@ describeWithDatabase('event feeds', (database) => {
     expect(await rig.states(runId)).toEqual({ sent: 2 });
   });
 
-  it('in our own database are read again when their head has moved, however quiet they were', async () => {
+  test('in our own database are read again when their head has moved, however quiet they were', async () => {
     await sql`
       insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, finished_at)
       select 'run_h' || i, 'wsp_h' || i, 'cmp_h' || i, 1, 'completed', 'x', now() - interval '2 minutes'
@@ -160,7 +160,7 @@ describeWithDatabase('event feeds', (database) => {
     await feeds.stop();
   });
 
-  it('in our own database are read again when their head moves while they are read', async () => {
+  test('in our own database are read again when their head moves while they are read', async () => {
     await sql`
       insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, finished_at)
       values ('run_m', 'wsp_m', 'cmp_m', 1, 'completed', 'x', now() - interval '2 minutes')`.execute(db);
@@ -191,7 +191,7 @@ describeWithDatabase('event feeds', (database) => {
     await feeds.stop();
   });
 
-  it('of 500 workspaces where nothing goes on are read once, and then no more for minutes', async () => {
+  test('of 500 workspaces where nothing goes on are read once, and then no more for minutes', async () => {
     await sql`
       insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, finished_at)
       select 'run_q' || i, 'wsp_q' || i, 'cmp_q' || i, 1, 'completed', 'x', now() - interval '3 hours'
@@ -209,7 +209,7 @@ describeWithDatabase('event feeds', (database) => {
     expect(asked).toBe(500);
   });
 
-  it('are asked for neither where a run has sent nothing yet, nor of one that ended long ago', async () => {
+  test('are asked for neither where a run has sent nothing yet, nor of one that ended long ago', async () => {
     const planned = await plantAudience(db, { contacts: 1 });
     const old = await sentRun(1);
     await moveRun(db, old.runId, 'completed');
@@ -224,7 +224,7 @@ describeWithDatabase('event feeds', (database) => {
     expect(await rig.states(old.runId)).toEqual({ accepted: 1 });
   });
 
-  it('are followed for a durable send, and tell of it when it has ended', async () => {
+  test('are followed for a durable send, and tell of it when it has ended', async () => {
     const [id, workspaceId] = [newId('snd'), newId('wsp')];
     const content = JSON.stringify({ to: '+12125550190', from: '12345' });
     await db
@@ -250,7 +250,7 @@ describeWithDatabase('event feeds', (database) => {
     expect(await send.executeTakeFirst()).toEqual({ state: 'delivered' });
   });
 
-  it.each([401, 403, 404])('outlive a %i', async (status) => {
+  test.each([401, 403, 404])('outlive a %i', async (status) => {
     const { runId } = await sentRun(1);
     const { feed } = service;
     service.feed = (_, response) => reply(response, status);

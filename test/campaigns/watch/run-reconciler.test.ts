@@ -9,7 +9,7 @@ import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';
 
 describeWithDatabase('runs without a workflow', (database) => {
-  it('do not keep a worker from starting when Temporal is away, and are launched when it is back', async () => {
+  test('do not keep a worker from starting when Temporal is away, and are launched when it is back', async () => {
     const db = (await database.open()).tables<CampaignTables>();
     const { runId } = await plantRun(db, { contacts: 1 });
     const launched: string[] = [];
@@ -30,7 +30,7 @@ describeWithDatabase('runs without a workflow', (database) => {
     expect(launched).toEqual([runId]);
   });
 
-  it('are launched once each by a process, and then a hundred a minute in turn', async () => {
+  test('are launched once each by a process, and then a hundred a minute in turn', async () => {
     const db = (await database.open()).tables<CampaignTables>();
     await sql`
       insert into campaigns (id, workspace_id, name, channels, settings, contact_list_ids, options, stage)

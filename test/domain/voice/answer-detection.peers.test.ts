@@ -47,7 +47,7 @@ const KINDS: readonly { answeredBy: AnsweredBy; samples: number; make(random: Ra
 ];
 
 describe('who answers, of 240 calls from a seed', () => {
-  it('is recognised correctly in at least 95 of 100', () => {
+  test('is recognised correctly in at least 95 of 100', () => {
     const table = new Map<AnsweredBy, Map<string, number>>();
     const wrong: string[] = [];
     let audioSeconds = 0;

@@ -13,24 +13,24 @@ const sound = (ms: number, db = -20) => withNoise(silence(ms), { db, rumbling: f
 const words = (count: number) => join(...Array.from({ length: count }, () => join(sound(300), silence(100))));
 
 describe('the first word', () => {
-  it('that does not come within five seconds leaves it unknown who answered', () => {
+  test('that does not come within five seconds leaves it unknown who answered', () => {
     const [found] = detect(silence(10_000));
     expect(found).toMatchObject({ answeredBy: 'unknown', reason: 'nobody_spoke', confidence: 0 });
     expect(found).toMatchObject({ decidedAtMs: 5_000, timings: { words: 0, initialSilenceMs: 5_000 } });
   });
 
-  it('is no click of less than 100 ms', () => {
+  test('is no click of less than 100 ms', () => {
     const clicks = join(...Array.from({ length: 12 }, () => join(sound(60), silence(440))));
     expect(detect(clicks)[0]).toMatchObject({ reason: 'nobody_spoke', timings: { words: 0 } });
   });
 
-  it('is not the noise of the line, however loud', () => {
+  test('is not the noise of the line, however loud', () => {
     for (const db of [-60, -45, -35]) expect(detect(sound(8_000, db))[0]?.reason).toBe('nobody_spoke');
   });
 });
 
 describe('a greeting', () => {
-  it('that ends soon and is followed by a second of silence is a person', () => {
+  test('that ends soon and is followed by a second of silence is a person', () => {
     const [found, ...more] = detect(join(silence(400), words(2), silence(2_000)));
     expect(found).toMatchObject({ answeredBy: 'human', reason: 'short_greeting' });
     expect(found?.timings).toMatchObject({
@@ -43,20 +43,20 @@ describe('a greeting', () => {
     expect(more).toEqual([]);
   });
 
-  it('that goes on for 2.4 s is a machine, detected while it still speaks', () => {
+  test('that goes on for 2.4 s is a machine, detected while it still speaks', () => {
     const [found] = detect(words(12));
     expect(found).toMatchObject({ answeredBy: 'machine_start', reason: 'long_greeting' });
     // The seventh word begins then, and takes 100 ms to be one.
     expect(found?.decidedAtMs).toBe(2_500);
   });
 
-  it('of many short words is a machine, although its pauses are long', () => {
+  test('of many short words is a machine, although its pauses are long', () => {
     const slow = join(...Array.from({ length: 8 }, () => join(sound(200), silence(900))));
     const found = detect(slow, { greetingMaxMs: 60_000, wordsMax: 4 })[0];
     expect(found).toMatchObject({ answeredBy: 'machine_start', reason: 'many_words' });
   });
 
-  it('of a machine ends with the beep', () => {
+  test('of a machine ends with the beep', () => {
     const call = join(words(10), silence(700), tone(1_000, 400), silence(500));
     const [start, end] = detect(call);
     expect(start?.answeredBy).toBe('machine_start');
@@ -64,13 +64,13 @@ describe('a greeting', () => {
     expect(end?.decidedAtMs).toBe(4_000 + 700 + 400 + 100);
   });
 
-  it('of a machine ends with 2.5 s of silence when there is no beep', () => {
+  test('of a machine ends with 2.5 s of silence when there is no beep', () => {
     const ends = detect(join(words(10), silence(4_000)));
     expect(ends.map(({ answeredBy }) => answeredBy)).toEqual(['machine_start', 'machine_end_silence']);
     expect(ends[1]?.decidedAtMs).toBe(3_900 + 2_500);
   });
 
-  it('of a machine that never ends is given up', () => {
+  test('of a machine that never ends is given up', () => {
     const found = detect(words(40), { greetingEndWithinMs: 5_000 });
     expect(found.at(-1)).toMatchObject({
       answeredBy: 'unknown',
@@ -79,7 +79,7 @@ describe('a greeting', () => {
     });
   });
 
-  it('that is short and ends with a beep is a machine', () => {
+  test('that is short and ends with a beep is a machine', () => {
     const found = detect(join(words(2), silence(300), tone(1_400, 200), silence(500)));
     expect(found.map(({ answeredBy }) => answeredBy)).toEqual(['machine_end_beep']);
   });
@@ -88,7 +88,7 @@ describe('a greeting', () => {
 describe('a tone', () => {
   const lastOf = (sample: Int16Array) => detect(join(words(10), silence(500), sample, silence(3_000))).at(-1);
 
-  it('is a beep from 400 to 2,000 Hz and from 100 ms to 2 s', () => {
+  test('is a beep from 400 to 2,000 Hz and from 100 ms to 2 s', () => {
     const beeps: [hz: number, ms: number][] = [
       [405, 300],
       [425, 300],
@@ -112,7 +112,7 @@ describe('a tone', () => {
     }
   });
 
-  it('with a second one, or that slides, is no beep', () => {
+  test('with a second one, or that slides, is no beep', () => {
     const other = tone(1_200, 400, 4_000);
     const two = tone(700, 400, 4_000).map((sample, i) => sample + (other[i] as number));
     expect(lastOf(two)?.reason).toBe('silence_after_greeting');
@@ -120,34 +120,34 @@ describe('a tone', () => {
     expect(lastOf(sliding)?.reason).toBe('silence_after_greeting');
   });
 
-  it('that is the second harmonic of a high voice is no beep', () => {
+  test('that is the second harmonic of a high voice is no beep', () => {
     const [first, third] = [tone(275, 400, 2_000), tone(825, 400, 1_500)];
     const vowel = tone(550, 400).map((sample, i) => sample + (first[i] as number) + (third[i] as number));
     expect(lastOf(vowel)?.reason).toBe('silence_after_greeting');
   });
 
-  it('is no beep when more sound follows at once', () => {
+  test('is no beep when more sound follows at once', () => {
     expect(lastOf(join(tone(1_000, 200), sound(400)))?.reason).toBe('silence_after_greeting');
   });
 
-  it('is heard through noise', () => {
+  test('is heard through noise', () => {
     const call = join(words(10), silence(500), tone(900, 300, 3_000), silence(800));
     const noisy = withNoise(call, { db: -35, rumbling: false, random: seeded(5) });
     expect(detect(noisy).at(-1)?.reason).toBe('beep');
   });
 
-  it('of a fax that answers is detected after 0.6 s', () => {
+  test('of a fax that answers is detected after 0.6 s', () => {
     const [found] = detect(join(silence(2_000), tone(2_100, 3_000)));
     expect(found).toMatchObject({ answeredBy: 'fax', decidedAtMs: 2_600 });
   });
 
-  it('of a fax that answers may change its phase, as those that reach 14,400 bit/s do', () => {
+  test('of a fax that answers may change its phase, as those that reach 14,400 bit/s do', () => {
     const part = tone(2_100, 450);
     const turned = part.map((sample) => -sample);
     expect(detect(join(silence(1_000), part, turned, part, turned))[0]?.answeredBy).toBe('fax');
   });
 
-  it('of a fax that calls counts only before the first word', () => {
+  test('of a fax that calls counts only before the first word', () => {
     const calling = join(tone(1_100, 500), silence(1_000));
     expect(detect(calling)[0]?.answeredBy).toBe('fax');
     expect(detect(join(words(10), silence(500), calling)).at(-1)?.answeredBy).toBe('machine_end_beep');
@@ -155,13 +155,13 @@ describe('a tone', () => {
 });
 
 describe('the end of a call', () => {
-  it('without a verdict leaves it unknown, and after one says nothing', () => {
+  test('without a verdict leaves it unknown, and after one says nothing', () => {
     expect(detect(words(1))).toMatchObject([{ answeredBy: 'unknown', reason: 'call_ended' }]);
     expect(createAnswerDetector().end()).toMatchObject({ decidedAtMs: 0 });
     expect(detect(join(words(1), silence(2_000)))).toHaveLength(1);
   });
 
-  it('right behind the beep does not lose it', () => {
+  test('right behind the beep does not lose it', () => {
     expect(detect(join(words(10), silence(500), tone(1_000, 300))).at(-1)?.answeredBy).toBe(
       'machine_end_beep',
     );
@@ -198,7 +198,7 @@ describe('whatever is heard', () => {
     greetingMaxMs: 1_200,
   };
 
-  it('there is a first verdict and a last one within their bounds', () => {
+  test('there is a first verdict and a last one within their bounds', () => {
     fc.assert(
       fc.property(calls, (call) => {
         const found = detect(join(call, silence(5_000)), bounds);
@@ -219,7 +219,7 @@ describe('whatever is heard', () => {
     );
   });
 
-  it('the verdicts do not depend on how the audio is cut into frames', () => {
+  test('the verdicts do not depend on how the audio is cut into frames', () => {
     fc.assert(
       fc.property(calls, fc.integer({ min: 1, max: 400 }), (call, frame) => {
         expect(detect(call, bounds, frame)).toEqual(detect(call, bounds));
@@ -233,7 +233,7 @@ describe('what is done about it', () => {
   const found = (answeredBy: AnsweredBy) => ({ answeredBy }) as Detection;
   const at = (nowMs: number) => ({ nowMs, waitMaxMs: 60_000 });
 
-  it.each([
+  test.each([
     ['human', 'speak', 'speak', 'speak'],
     ['machine_start', 'speak', 'hang_up', 'wait'],
     ['machine_end_beep', 'speak', 'hang_up', 'leave'],
@@ -247,14 +247,14 @@ describe('what is done about it', () => {
     );
   });
 
-  it('waits for a verdict, and no longer than it may', () => {
+  test('waits for a verdict, and no longer than it may', () => {
     expect(actionAfter('hangup', [], at(59_999))).toBe('wait');
     expect(actionAfter('hangup', [], at(60_000))).toBe('speak');
     expect(actionAfter('leave_message', [found('machine_start')], at(59_999))).toBe('wait');
     expect(actionAfter('leave_message', [found('machine_start')], at(60_000))).toBe('hang_up');
   });
 
-  it('leaves no message in a greeting that does not end', () => {
+  test('leaves no message in a greeting that does not end', () => {
     const detections = [found('machine_start'), found('unknown')];
     expect(actionAfter('leave_message', detections, at(0))).toBe('hang_up');
     expect(actionAfter('speak', detections, at(0))).toBe('speak');
