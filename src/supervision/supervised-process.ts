@@ -104,7 +104,7 @@ export function startSupervised(
     });
     watchdog.once('exit', async (code) => {
       // The server's last lines may still be on their way; a killed watchdog never closes the pipe.
-      await Promise.race([once(watchdog, 'close'), delay(LAST_WORDS_MS)]);
+      await Promise.race([once(watchdog, 'close'), delay(LAST_WORDS_MS, undefined, { ref: false })]);
       done({ code: code ?? 137 });
     });
   });
