@@ -70,6 +70,10 @@ export function checkHours(value: unknown, context: z.RefinementCtx): void {
   const options = value as HourOptions;
   const rules = hourRules(options, 'voice');
   if (rules.length > 1 && nextAllowed(rules, [campaignZone(options)], Date.now()) === undefined) {
-    refuse(['voice', 'callWindow'], 'never_open', 'Quiet hours cover all of this: nobody could be called');
+    refuse(
+      ['voice', 'callWindow'],
+      'never_open',
+      'Quiet hours cover all of this: no recipient could be called',
+    );
   }
 }

@@ -166,7 +166,7 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.recipient(runId, 4)).toMatchObject({ attempts: 0 });
   });
 
-  test('refuses nobody where something else than the service answers, and stops the run when it lasts', async () => {
+  test('refuses no recipient where something else than the service answers, and stops the run when it lasts', async () => {
     const { runId } = await plant(5, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
     service.answer = (_, response) => reply(response, 404);
     const clock = jest.spyOn(Date, 'now');
@@ -210,7 +210,7 @@ describeWithDatabase('retries of a page', (database) => {
     });
   });
 
-  test('stops the run when no token is given, with nobody touched', async () => {
+  test('stops the run when no token is given, with no recipient touched', async () => {
     const { runId } = await plant(5, {});
     service.token = (response) => reply(response, 401);
     expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'fail' });

@@ -58,7 +58,7 @@ describeWithDatabase('pages of the console without data', (database) => {
     const template = (
       await post('/api/template', { channel: 'sms', templateName: 'Only one', body: 'Hello {{NAME}}' })
     ).template.id;
-    const list = (await post('/api/contact-list', { name: 'Nobody yet' })).data.id;
+    const list = (await post('/api/contact-list', { name: 'Empty list' })).data.id;
     const filled = (await post('/api/contact-list', { name: 'One' })).data.id;
     await post(`/api/contact-list/${filled}/contacts`, {
       contacts: [{ name: 'Ada', phone: '+12025550143' }],

@@ -295,7 +295,7 @@ describe('the gateway to the messaging service', () => {
   });
 
   test.each([301, 404, 405, 415])(
-    'refuses nobody for a %i, which says nothing of a message',
+    'refuses no recipient for a %i, which says nothing of a message',
     async (status) => {
       answer = (_, response) => reply(response, status, {});
       const later = { kind: 'later', code: `http_${status}`, retryAfterMs: 10_000, because: 'refused' };
@@ -333,7 +333,7 @@ describe('the gateway to the messaging service', () => {
     }
   });
 
-  test('stops everybody where the service is not paid', async () => {
+  test('refuses the account where the service is not paid', async () => {
     answer = (_, response) => reply(response, 402, {});
     expect(await gateway.send(messages(1))).toEqual([{ kind: 'account', code: 'provider_account' }]);
   });

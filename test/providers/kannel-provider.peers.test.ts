@@ -132,7 +132,7 @@ describe('a real Kannel', () => {
     });
   });
 
-  test('that does not know our password stops everybody', async () => {
+  test('that does not know our password pauses the account', async () => {
     const stranger = open({ url: all.kannel.url.replace('kannel-secret', 'wrong') }, all.inbound);
     const expected = { kind: 'account', code: 'kannel_403', message: 'The carrier answered 403' };
     expect(await stranger.handOver([message()])).toEqual([expected]);

@@ -1,6 +1,5 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import { type AccountState, kindOf } from '../../domain/account';
-import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import { newId } from '../../storage/new-id';
 import type { MessagingTables } from '../model/tables';
@@ -15,18 +14,7 @@ export interface PausesElsewhere {
   asked: ReadonlySet<string>;
 }
 
-interface Row {
-  account_id: string;
-  channel: Channel;
-  owner: string;
-  kind: string;
-  state: 'paused' | 'throttled';
-  reason: string | null;
-  since: Date;
-  next_try_at: Date | null;
-  probe_asked_at: Date | null;
-  is_trying: boolean;
-}
+type Row = Omit<Selectable<MessagingTables['account_pauses']>, 'lease_until'> & { is_trying: boolean };
 
 /**
  * How accounts stand at other processes (decision 54). Each process finds out by itself whether a carrier refuses us, since it

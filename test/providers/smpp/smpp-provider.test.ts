@@ -281,7 +281,7 @@ describe('a connection that is cut', () => {
 });
 
 describe('a bind', () => {
-  test('that is refused for our account stops everybody', async () => {
+  test('that is refused for our account pauses the account', async () => {
     const smsc = await centre({ bindStatus: () => 0x0e });
     const expected = { kind: 'account', code: 'smpp_0x0e', message: 'The SMS centre refuses our account' };
     expect(await one(open(smsc), message())).toEqual(expected);

@@ -37,7 +37,7 @@ describe('a centre that is reached with TLS', () => {
     ],
     ['is for another name', () => byName, () => byName.cert, /is for another name: write the host/],
   ] as const)(
-    'with a certificate that %s stops everybody and says what to do',
+    'with a certificate that %s pauses the account and says what to do',
     async (_what, tls, ca, text) => {
       const lines: string[] = [];
       const smsc = await centre({ tls: tls() });

@@ -27,7 +27,8 @@ export interface ProviderLimiter {
   isDown(nowMs: number): boolean;
   /** The account may have been put right: tries it now. */
   probe(): void;
-  /** Whether another process that is refused too tries the account for both. When it no longer does, this one tries. */
+  /** Whether another process that is refused too tries the account for both. When it no longer does, and every five minutes
+   * while it does, this one tries. */
   follow(isLed: boolean): void;
   /** What another limiter has to know that takes this one's place. */
   readonly refused: RefusedBefore | undefined;
@@ -80,6 +81,7 @@ class WayLimiter implements ProviderLimiter {
   private readonly throttle = new LongThrottle();
   private readonly breaker: AccountBreaker;
   private isLed = false;
+  private ledSinceMs = Date.now();
   pausedUntilMs: ProviderLimiter['pausedUntilMs'];
   readonly pace: ProviderLimiter['pace'];
 
@@ -141,12 +143,19 @@ class WayLimiter implements ProviderLimiter {
   };
 
   readonly follow: ProviderLimiter['follow'] = (isLed) => {
+    const now = Date.now();
     const wasLed = this.isLed;
     this.isLed = isLed && this.breaker.isRefused;
-    if (this.isLed) {
-      this.breaker.follow(Date.now() + LIMITS.accountFollowMs);
+    if (this.isLed && !wasLed) this.ledSinceMs = now;
+    // The other process may be refused alone, for example because its address is not on the carrier's list.
+    const isOverdue = this.isLed && now - this.ledSinceMs >= LIMITS.accountPauseMaxMs;
+    if (isOverdue) this.ledSinceMs = now;
+    if (isOverdue || (wasLed && !this.isLed)) {
+      this.probe();
+    } else if (this.isLed) {
+      this.breaker.follow(now + LIMITS.accountFollowMs);
       this.pausedUntilMs = Math.max(this.pausedUntilMs, this.breaker.pausedUntilMs);
-    } else if (wasLed) this.probe();
+    }
   };
 
   get refused(): ProviderLimiter['refused'] {

@@ -65,3 +65,24 @@ test.each([
   await limiter.handOver([from('a'), from('b')]);
   expect(limiter.pausedUntilMs > Date.now()).toBe(pauses);
 });
+
+test('a refused account is tried here too within minutes, should the process that tries for all be refused alone', async () => {
+  jest.useFakeTimers();
+  try {
+    const provider = new ScriptedProvider('email', { parallel: 30 });
+    provider.script = () => ({ kind: 'account', code: 'address_not_allowed', message: 'no' });
+    const limiter = createProviderLimiter('email', provider, createLog('silent'));
+    await limiter.handOver([from('a')]);
+    let tries = 0;
+    for (let seconds = 0; seconds < 910; seconds += 2) {
+      jest.setSystemTime(Date.now() + 2_000);
+      limiter.follow(true);
+      if (limiter.pausedUntilMs > Date.now()) continue;
+      tries += 1;
+      await limiter.handOver([from('a')]);
+    }
+    expect(tries).toBe(3);
+  } finally {
+    jest.useRealTimers();
+  }
+});
