@@ -136,15 +136,18 @@ export interface CampaignSchedules {
   removeSchedule(campaignId: string): Promise<void>;
 }
 
-/** The events that the service reports about a workspace's messages. */
-export interface OutcomeNews {
-  /** False at a service that reports nothing beyond its answer. */
-  isTold(workspaceId: string): Promise<boolean>;
+/** What the service that sends a workspace's campaigns reports about its messages. */
+export interface EventSource {
+  /** Undefined at a service without a feed, and where this process has no credentials for the workspace. */
+  feedOf(workspaceId: string): Promise<EventFeed | undefined>;
+}
+
+export interface EventFeed {
   /** Returns the events after the cursor. If there are none, it waits for them for `waitSeconds`. */
-  read(
-    workspaceId: string,
+  readEvents(
     after: string,
-    options: { limit: number; waitSeconds: number },
+    limit: number,
+    waitSeconds: number,
   ): Promise<{ events: readonly MessageEvent[]; next: string }>;
 }
 
