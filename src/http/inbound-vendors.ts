@@ -75,7 +75,7 @@ async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyRe
   if (isMailVendor(kind)) return takeMailEvents(deps, kind, request);
   const { vendor, account } = await accountOf(deps, request.params as { kind: string; account: string });
   const reading = vendor.readCallback(callbackOf(request, deps.publicUrl()), account);
-  if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the carrier’s');
+  if (reading.kind === 'refused') throw wrongSignature('carrier', account.id);
   if (reading.kind === 'unsigned') {
     const text = 'There is no signature; sent again with one, it is taken';
     throw new DomainError('dependency_down', text, { retryAfterSeconds: 1 });
@@ -89,6 +89,12 @@ async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyRe
   await deps.inboundOf(account.provider)(reading.inbound);
   return reply.type(reading.reply.type).send(reading.reply.body);
 }
+
+const wrongSignature = (whose: 'carrier' | 'service', account: string) =>
+  new DomainError(
+    'forbidden',
+    `The signature is not the ${whose}’s; compare the secrets of account ${account} with the ${whose}’s`,
+  );
 
 /** A carrier may take a message and then refuse its sender, as for a number that is not registered. */
 const refusalsAmong = (kind: VendorKind, { receipts, calls }: Extract<CallbackReading, { kind: 'read' }>) =>
@@ -117,9 +123,9 @@ async function takeMailEvents(deps: InboundVendorsDeps, service: MailVendor, req
       }),
   });
   if (reading.kind === 'unauthenticated') {
-    throw new DomainError('unauthenticated', 'Name or password are not those of the account');
+    throw new DomainError('unauthenticated', `Name or password are not those of account ${account.id}; correct them at the service`);
   }
-  if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the service’s');
+  if (reading.kind === 'refused') throw wrongSignature('service', account.id);
   await deps.receiptsOf(account.provider)(reading.receipts);
   return answer(200, 'Taken', { receipts: reading.receipts.length, inbound: 0 });
 }

@@ -3106,7 +3106,7 @@ export type CreateUserErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Name already in use (`name_taken`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Name already in use (`name_taken`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'name_taken' | 'limit_reached';
@@ -3685,7 +3685,7 @@ export type CreateClientErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'limit_reached';
@@ -3788,7 +3788,7 @@ export type RotateSecretErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'limit_reached';
@@ -4762,7 +4762,7 @@ export type CreateAccountErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'limit_reached';
@@ -4844,7 +4844,7 @@ export type DeleteAccountErrors = {
         code?: 'not_found';
     };
     /**
-     * Account is of the environment (`environment_account`). A route names the account (`account_routed`). Messages are under way by the account (`account_busy`).
+     * Account is made by the environment (`environment_account`). A route names the account (`account_routed`). Messages are under way by the account (`account_busy`).
      */
     409: Problem & {
         code?: 'environment_account' | 'account_routed' | 'account_busy';
@@ -5007,7 +5007,7 @@ export type ChangeAccountErrors = {
         code?: 'request_timeout';
     };
     /**
-     * Account is of the environment (`environment_account`). A route names the account (`account_routed`).
+     * Account is made by the environment (`environment_account`). A route names the account (`account_routed`).
      */
     409: Problem & {
         code?: 'environment_account' | 'account_routed';
@@ -5474,7 +5474,7 @@ export type RegisterSenderErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Another workspace has the sender (`sender_taken`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Another workspace has the sender (`sender_taken`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'sender_taken' | 'limit_reached';
@@ -6414,7 +6414,7 @@ export type SendMessageErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Placeholders without a value (`missing_params`). No carrier can send it so (`not_possible`). No carrier can send this message (`message_not_possible`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Placeholders without a value (`missing_params`). No account can send it this way (`not_possible`). No account can send this message (`message_not_possible`).
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'missing_params' | 'not_possible' | 'message_not_possible';
@@ -7855,7 +7855,7 @@ export type CreateWebhookErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'limit_reached';
@@ -8186,7 +8186,7 @@ export type RotateWebhookSecretErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'limit_reached';
@@ -9627,7 +9627,7 @@ export type SetPolicyErrors = {
         code?: 'request_timeout';
     };
     /**
-     * As many as there may be (`limit_reached`).
+     * Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'limit_reached';
@@ -10009,7 +10009,7 @@ export type ChangeContactErrors = {
         code?: 'request_timeout';
     };
     /**
-     * Another contact is identified so (`contact_exists`).
+     * Another contact has this id or address (`contact_exists`).
      */
     409: Problem & {
         code?: 'contact_exists';
@@ -13763,7 +13763,7 @@ export type CreateDurableSendErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). No carrier can send it so (`not_possible`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). No account can send it this way (`not_possible`).
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused' | 'not_possible';

@@ -96,9 +96,11 @@ export function launchAgain({ run, options }: CampaignRecord): Consequence {
 }
 
 function refuseIllegal(campaign: CampaignRecord, action: Action): void {
-  if (ACTIONS[action][campaign.phase] && !(endingOf(campaign) && action !== 'cancel')) return;
-  throw illegal(campaign, action);
+  if (!isPossible(campaign, action)) throw illegal(campaign, action);
 }
+
+const isPossible = (campaign: CampaignRecord, action: Action): boolean =>
+  ACTIONS[action][campaign.phase] !== undefined && !(endingOf(campaign) && action !== 'cancel');
 
 /** How a run that has not closed yet is about to end. */
 export function endingOf({ stage, run }: CampaignRecord): string | undefined {
@@ -112,9 +114,12 @@ export function illegal(campaign: CampaignRecord, action: string): DomainError {
   const { id, phase } = campaign;
   const ending = endingOf(campaign);
   const now = ending ? `${phase} and ${ending}` : phase;
-  return new DomainError('illegal_transition', `Campaign ${id} is ${now}: ${action} is not possible now`, {
-    phase,
-  });
+  const possible = (Object.keys(ACTIONS) as Action[]).filter(
+    (one) => isPossible(campaign, one) && ACTIONS[one][phase] === 'do',
+  );
+  const instead = possible.length > 0 ? `; possible: ${possible.join(', ')}` : '';
+  const message = `Campaign ${id} is ${now}: ${action} is not possible now${instead}`;
+  return new DomainError('illegal_transition', message, { phase });
 }
 
 /** A draft starts when its schedule says; started once more, or if it has none, it starts now. */
@@ -182,7 +187,7 @@ async function control(
     if (run.recipients_deleted_at) {
       throw new DomainError(
         'recipients_deleted',
-        `The recipients of campaign ${id} were deleted at ${run.recipients_deleted_at.toISOString()}, because it ended longer ago than records are kept`,
+        `The recipients of campaign ${id} were deleted at ${run.recipients_deleted_at.toISOString()}, because it ended longer ago than records are kept; create another campaign`,
       );
     }
     // A run that failed before its audience was frozen reads its lists again; they may have been deleted

@@ -23,7 +23,7 @@ export async function readContact(
     select ${CONTACT_COLUMNS} from contacts c
     where c.id = ${contactId} and c.workspace_id = ${workspaceId}`.execute(db);
   const [row] = rows;
-  if (!row) throw new DomainError('not_found', `There is no contact ${contactId}`);
+  if (!row) throw new DomainError('not_found', `No contact ${contactId} in this workspace`);
   return viewOfContact(row);
 }
 
@@ -59,14 +59,12 @@ function changed(contact: ContactView, change: ContactChange): ContactRow {
   const kept = Object.fromEntries(CONTACT_FIELDS.map((field) => [field, contact[field]]));
   const judged = judgeContact({ ...kept, params: contact.params, ...change }, undefined);
   if ('row' in judged) return judged.row;
-  throw new DomainError('invalid_request', 'The contact cannot be changed so', {
-    // Rows are judged by codes of the same catalogue (domain/field-codes.ts).
-    errors: judged.findings.map(({ field, code, message }) => ({
-      path: field,
-      code: code as FieldError['code'],
-      message,
-    })),
-  });
+  // Rows are checked with codes of the same catalogue (domain/field-codes.ts).
+  const errors = judged.findings.map(({ field, code, message }) => ({
+    ...{ path: field, code: code as FieldError['code'], message },
+  }));
+  const first = errors[0] ? `: ${errors[0].path}: ${errors[0].message}` : '';
+  throw new DomainError('invalid_request', `Contact ${contact.id} cannot be changed${first}`, { errors });
 }
 
 /** Names what is taken by its kind, never by its value, because messages of errors reach logs. */
@@ -74,6 +72,6 @@ function taken({ identity }: ContactRow): DomainError {
   const kinds: Record<string, string> = { x: 'external id', e: 'email address', p: 'phone number' };
   return new DomainError(
     'contact_exists',
-    `Another contact of the workspace is identified by this ${kinds[identity[0] ?? ''] ?? 'value'}`,
+    `Another contact of the workspace is identified by this ${kinds[identity[0] ?? ''] ?? 'value'}; change or remove that contact first`,
   );
 }

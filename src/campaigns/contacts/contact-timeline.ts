@@ -87,7 +87,7 @@ export function createContactTimeline(deps: {
         .where('id', '=', contactId)
         .where('workspace_id', '=', workspaceId)
         .executeTakeFirst();
-      if (!contact) throw new DomainError('not_found', `There is no contact ${contactId}`);
+      if (!contact) throw new DomainError('not_found', `No contact ${contactId} in this workspace`);
       const addresses = [contact.email, contact.phone].flatMap((one) => (one ? [addressKey(one)] : []));
       const scope: Scope = { workspaceId, contactId, addresses, after, limit: limit + 1 };
       const found: TimelineEntry[] = [

@@ -37,7 +37,7 @@ export function createPolicies({
         if (version > LIMITS.policyVersions) {
           throw new DomainError(
             'limit_reached',
-            `A policy is changed ${LIMITS.policyVersions} times at most`,
+            `The policy has been changed ${LIMITS.policyVersions} times, and no more changes are kept`,
           );
         }
         const row = await db
@@ -50,7 +50,7 @@ export function createPolicies({
         changed(workspaceId);
         return { version, policy: row.policy, updatedAt: row.created_at };
       }
-      throw new DomainError('overloaded', 'Others change the policy at this moment; try again', {
+      throw new DomainError('overloaded', 'Other requests change the policy at this moment; try again', {
         retryAfterSeconds: 1,
       });
     },

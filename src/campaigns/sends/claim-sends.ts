@@ -96,7 +96,7 @@ async function takeIn(tx: Transaction<CampaignTables>, sendId: string, times: Ca
       ${policyVersion(sql`s.workspace_id`)} as newest_policy, ${isStopped(sql`s.workspace_id`)} as stopped
     from durable_sends s where id = ${sendId} for update of s`.execute(tx);
   let row: Looked | undefined = rows[0];
-  if (!row) throw new DomainError('not_found', `There is no durable send ${sendId}`);
+  if (!row) throw new DomainError('not_found', `No durable send ${sendId}`);
   const { now } = row;
   const policy = row.policy ?? undefined;
   for (;;) {

@@ -89,7 +89,7 @@ async function insert(tx: Tx, sealing: Sealing, id: string, input: AccountInput)
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow();
   if (count >= LIMITS.accounts) {
-    throw new DomainError('limit_reached', `An installation has at most ${LIMITS.accounts} accounts`);
+    throw new DomainError('limit_reached', `An installation has at most ${LIMITS.accounts} accounts; delete one first`);
   }
   const row = await tx
     .insertInto('accounts')
@@ -134,7 +134,7 @@ async function remove(tx: Tx, id: string): Promise<void> {
     .where('provider', '=', providerName(account))
     .limit(1)
     .executeTakeFirst();
-  if (busy) throw new DomainError('account_busy', `Messages are under way by the account ${id}`);
+  if (busy) throw new DomainError('account_busy', `Messages are under way by account ${id}; disable it, and delete it when they are done`);
   await tx.deleteFrom('account_pauses').where('account_id', '=', id).execute();
   await tx.deleteFrom('account_senders').where('account_id', '=', id).execute();
   await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();
@@ -145,7 +145,7 @@ export const live = (db: Kysely<MessagingTables>) =>
 
 async function find(db: Kysely<MessagingTables>, id: string): Promise<Row> {
   const row = await live(db).where('id', '=', id).executeTakeFirst();
-  if (!row) throw new DomainError('not_found', `No account ${id}`);
+  if (!row) throw new DomainError('not_found', `No account ${id} in this installation`);
   return row;
 }
 
@@ -201,10 +201,10 @@ async function refuseUnknownWorkspaces(tx: Tx, workspaces: readonly string[]): P
   const errors = workspaces.flatMap((one, i): FieldError[] =>
     one === '*' || known.has(one)
       ? []
-      : [{ path: `workspaces.${i}`, code: 'not_found', message: 'There is no such workspace' }],
+      : [{ path: `workspaces.${i}`, code: 'not_found', message: `There is no workspace ${one}` }],
   );
   if (errors.length > 0)
-    throw new DomainError('invalid_request', 'An unknown workspace is named', { errors });
+    throw new DomainError('invalid_request', `${errors[0]?.path}: ${errors[0]?.message}`, { errors });
 }
 
 /** As routes to an account without their channel cannot be put, a change cannot make them. */

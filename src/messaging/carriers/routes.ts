@@ -42,7 +42,7 @@ export function createRoutes(deps: {
         await raiseRevision(tx);
         const errors = await unknownIn(tx, routes.map(namesOf));
         if (errors.length > 0) {
-          throw new DomainError('invalid_request', 'A route names what is not there', { errors });
+          throw new DomainError('invalid_request', `${errors[0]?.path}: ${errors[0]?.message}`, { errors });
         }
         await tx
           .updateTable('carrier_settings')
@@ -76,13 +76,13 @@ function findings(
     const at = `routes.${i}`;
     const channel = CHANNELS.find((one) => one === name);
     if (workspace !== undefined && !workspaces.has(workspace)) {
-      errors.push({ path: `${at}.workspace`, code: 'not_found', message: 'There is no such workspace' });
+      errors.push({ path: `${at}.workspace`, code: 'not_found', message: `There is no workspace ${workspace}` });
     }
     for (const [j, id] of named.entries()) {
       if (id === undefined) continue;
       const path = `${at}.accounts.${j}.account`;
       const account = accounts.find((one) => one.id === id);
-      if (!account) errors.push({ path, code: 'not_found', message: 'There is no such account' });
+      if (!account) errors.push({ path, code: 'not_found', message: `There is no account ${id}` });
       else if (channel && !account.channels.includes(channel)) {
         errors.push({ path, code: 'not_applicable', message: `The account has no channel ${channel}` });
       }

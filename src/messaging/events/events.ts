@@ -138,8 +138,9 @@ function positionOf(cursor: string | undefined): number {
   if (cursor === undefined || cursor === '') return 0;
   const position = /^e[0-9a-z]{1,10}$/.test(cursor) ? Number.parseInt(cursor.slice(1), 36) : Number.NaN;
   if (Number.isSafeInteger(position)) return position;
-  throw new DomainError('invalid_request', 'after: not a cursor of this feed', {
-    errors: [{ path: 'after', code: 'invalid_cursor', message: 'Not a cursor of this feed' }],
+  const message = 'Not a cursor of this feed; send `next` of an earlier answer, or nothing to begin anew';
+  throw new DomainError('invalid_request', `after: ${message}`, {
+    errors: [{ path: 'after', code: 'invalid_cursor', message }],
   });
 }
 

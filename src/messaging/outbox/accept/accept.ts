@@ -68,7 +68,9 @@ export function createAccept(deps: Deps): Accept {
   return {
     async accept(workspaceId, messages) {
       if (group.load.count >= LIMITS.acceptQueueMessages || group.load.bytes >= LIMITS.acceptQueueBytes) {
-        throw new DomainError('overloaded', 'Too many messages wait to be stored', { retryAfterSeconds: 1 });
+        throw new DomainError('overloaded', 'Too many messages wait to be stored; send it again', {
+          retryAfterSeconds: 1,
+        });
       }
       const now = Date.now();
       const { flowWay, senderRule, impossible } = deps;
@@ -205,7 +207,9 @@ async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<
       return answerRepeats(deps, workspaceId, drafts, answers);
     }
   }
-  throw new DomainError('overloaded', 'The outbox changes hands', { retryAfterSeconds: 1 });
+  throw new DomainError('overloaded', 'Another process takes this part of the outbox over; send it again', {
+    retryAfterSeconds: 1,
+  });
 }
 
 function answerOf(draft: Draft, suppressed: ReadonlySet<string>): Accepted {
@@ -259,7 +263,7 @@ async function answerRepeats(
 }
 
 const conflict = (uid: string) =>
-  new DomainError('uid_conflict', `uid: '${uid}' was used for a message with other content`, {
+  new DomainError('uid_conflict', `uid: '${uid}' was used for a message with other content; choose another`, {
     errors: [{ path: 'uid', code: 'conflict', message: 'Already used for a message with other content' }],
   });
 
