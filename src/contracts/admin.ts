@@ -113,6 +113,9 @@ export const apiKeys = pageOf(apiKey);
 export const changedApiKey = success(apiKey);
 export const newApiKey = success(z.strictObject({ ...keyMembers, key: secret }).meta({ id: 'NewApiKey' }));
 
+export const workspaces = pageOf(
+  z.strictObject({ id, name: z.string(), createdAt: time }).meta({ id: 'ListedWorkspace' }),
+);
 export const newWorkspace = z.strictObject({
   success: z.literal(true),
   workspace,

@@ -18,6 +18,8 @@ import { createUsers, type Users } from './users';
 import {
   insertWorkspace,
   isEmpty,
+  type ListedWorkspace,
+  listWorkspaces,
   type NewWorkspace,
   type NewWorkspaceInput,
   planWorkspace,
@@ -31,6 +33,10 @@ export interface Identity extends AccessTokens, Sessions, OwnSessions {
   clients: Clients;
   apiKeys: ApiKeys;
   createWorkspace(input: NewWorkspaceInput, generator?: IdGenerator): Promise<NewWorkspace>;
+  listWorkspaces(of: {
+    page: number;
+    limit: number;
+  }): Promise<{ workspaces: ListedWorkspace[]; total: number }>;
   /** Stores a planned workspace. Has no effect when it exists already. */
   insertWorkspace(planned: NewWorkspace): Promise<void>;
   /** Whether no workspace was ever created here. */
@@ -91,6 +97,7 @@ export function createIdentity({
       await insertWorkspace(db, planned, passwordCost);
       return planned;
     },
+    listWorkspaces: (of) => listWorkspaces(db, of),
     insertWorkspace: (planned) => insertWorkspace(db, planned, passwordCost),
     isEmpty: () => isEmpty(db),
   };
