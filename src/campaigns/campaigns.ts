@@ -194,7 +194,7 @@ function reading(db: Kysely<CampaignTables>) {
   };
 }
 
-/** Of one run, the current one unless said. */
+/** Reads one run: the given one, or else the current one. */
 function readingOfRuns(db: Kysely<CampaignTables>) {
   return {
     /** Recipients of one run, by default the current one. A campaign without a run has none yet. */
@@ -215,7 +215,9 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
       return { recipients: await withCalls(db, runId, recipients), next };
     },
 
-    /** Of one run, the current one unless said: how many recipients are in each state for each reason. */
+    /**
+     * How many recipients of a run are in each state for each reason. Without `runId`, of the current run.
+     */
     async outcomes(
       workspaceId: string,
       campaignId: string,
@@ -224,7 +226,7 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
       return readOutcomes(db, await findRun(db, workspaceId, campaignId, chosen));
     },
 
-    /** Of one run, the current one unless said: how many recipients entered each state when. */
+    /** How many recipients of a run entered each state when. Without `runId`, of the current run. */
     async timeline(
       workspaceId: string,
       campaignId: string,
@@ -233,7 +235,7 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
       return readTimeline(db, await findRun(db, workspaceId, campaignId, chosen), points);
     },
 
-    /** Of one run, the current one unless said: contacts that did not become recipients. */
+    /** Contacts that did not become recipients of a run. Without `runId`, of the current run. */
     async skipped(
       workspaceId: string,
       campaignId: string,

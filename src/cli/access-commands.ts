@@ -17,7 +17,7 @@ import {
   table,
 } from './resource';
 
-/** Of an answer without `data`. */
+/** An answer without `data`. */
 const created = z.looseObject({ success: z.literal(true) });
 const LIMIT = () => new Option('--limit <number>', 'how many at most').argParser(rowLimit).default(20);
 

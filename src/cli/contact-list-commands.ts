@@ -49,7 +49,11 @@ export function addContactListCommands(program: Command): void {
       run: async (api, [id]) => members((await api.delete(`${LISTS}/${segment(id)}`, anyRow)).data),
     },
   ]);
-  addResource(program, { name: 'contacts', description: 'contacts of the workspace', as: 'backend' }, CONTACTS);
+  addResource(
+    program,
+    { name: 'contacts', description: 'contacts of the workspace', as: 'backend' },
+    CONTACTS,
+  );
 }
 
 const CONTACTS: ResourceCommand[] = [

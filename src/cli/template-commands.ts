@@ -45,7 +45,10 @@ export function addTemplateCommands(program: Command, end: (code: number) => voi
         new Option('--limit <number>', 'how many at most').argParser(rowLimit).default(20),
       ],
       run: async (api, _, { channel, search, limit }) =>
-        table(await readTemplates(api, channel === undefined ? CHANNELS : [channel], { search, limit }), COLUMNS),
+        table(
+          await readTemplates(api, channel === undefined ? CHANNELS : [channel], { search, limit }),
+          COLUMNS,
+        ),
     },
   ]);
 }

@@ -124,7 +124,7 @@ export interface MessageEvent {
   channel: Channel;
   campaign?: string;
   type: string;
-  /** Of the message, after this event. */
+  /** State of the message after this event. */
   state: MessageState;
   code?: string;
   provider?: string;

@@ -40,7 +40,7 @@ const httpUrl = z
   });
 
 const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
-/** Those that the provider writes itself, and those that belong to the connection. */
+/** Headers that the provider writes itself, and headers that belong to the connection. */
 const OWN_HEADERS =
   /^(content-type|content-length|idempotency-key|host|connection|transfer-encoding|upgrade|expect|te|keep-alive)$/i;
 

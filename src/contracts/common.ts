@@ -58,7 +58,13 @@ export const cursorQuery = {
     .string()
     .max(512)
     // Not taken for an absent one: a program that lost its place would read the first page for ever.
-    .refine((value) => value !== '', refused('invalid_cursor', 'This is no cursor of this list; send `next` of an earlier page, or none for the first page'))
+    .refine(
+      (value) => value !== '',
+      refused(
+        'invalid_cursor',
+        'This is no cursor of this list; send `next` of an earlier page, or none for the first page',
+      ),
+    )
     .meta({ description: '`next` of the page before.' })
     .optional(),
   limit: emptyAsAbsent(pageLimit(LIMITS.longPageSizeMax).default(LIMITS.pageSizeMax)),
@@ -68,7 +74,13 @@ export const cursorQuery = {
 export const idCursor = (prefix: string) =>
   z
     .string()
-    .refine((value) => isIdOf(prefix, value), refused('invalid_cursor', 'This is no cursor of this list; send `next` of an earlier page, or none for the first page'))
+    .refine(
+      (value) => isIdOf(prefix, value),
+      refused(
+        'invalid_cursor',
+        'This is no cursor of this list; send `next` of an earlier page, or none for the first page',
+      ),
+    )
     .meta({ description: '`next` of the page before.' })
     .optional();
 

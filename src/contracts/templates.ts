@@ -140,7 +140,7 @@ export const templateVersionQuery = z.object({
   ),
 });
 
-/** Of a stored template: the newest version unless one is named. */
+/** Version of a stored template. Without it, the newest. */
 const version = integer.min(1).max(2_147_483_647).optional();
 
 /** Values as a campaign would have them: a contact's own, and these where it has none. */

@@ -73,9 +73,12 @@ export const LIMITS = {
   sessionDaysMax: 7,
   /** Failed log-ins of one user, or one client, from one address within the window. */
   loginFailuresMax: 5,
-  /** Of one user from all addresses: enough that strangers cannot lock the user out by guessing. */
+  /**
+   * Failed log-ins of one user from all addresses together: so many that strangers cannot lock the user out
+   * by guessing.
+   */
   loginFailuresPerUserMax: 100,
-  /** Of all users, or all clients, from one address: there may be an office of them behind one router. */
+  /** Failed log-ins from one address, of all users or all clients: a whole office may share one router. */
   loginFailuresPerAddressMax: 1_000,
   loginFailureWindowMinutes: 15,
   /** The first wait after too many failures; each further failure doubles it, up to the longest. */
@@ -105,13 +108,13 @@ export const LIMITS = {
   sessionTouchSeconds: 60,
   /** A person has to come back from the OpenID provider within this time. */
   oidcLogInSeconds: 600,
-  /** Of a browser's name, as lists of sessions show it. */
+  /** Length of a browser's name (User-Agent) in lists of sessions. */
   userAgentChars: 256,
   passwordCharsMin: 12,
   passwordChars: 256,
 
   // Administration and Idempotency-Key (api.md 1, 11)
-  /** Of each kind, in one workspace: users, clients, valid keys. */
+  /** Users in one workspace; likewise clients, and valid keys. */
   credentialsPerWorkspace: 1_000,
   /** Secrets of one client that are valid at the same time: the newest, and those it replaced. */
   clientSecretsMax: 5,
@@ -177,7 +180,10 @@ export const LIMITS = {
   httpRequestTimeoutMs: 3_600_000,
   /** For a body that is read as a whole, 8 MiB at most: more than 2 Mbit/s. */
   httpBodyMs: 30_000,
-  /** Of a body refused for its length, this much is read and discarded, so that the client reads the answer. */
+  /**
+   * When a body is refused for its length, so much of it is still read and discarded, because otherwise the
+   * client would not read the answer.
+   */
   httpDiscardedBytes: 32 * MiB,
   /** Concurrent connections; each holds a socket and up to 8 MiB of body. */
   httpConnections: 5_000,
@@ -237,11 +243,11 @@ export const LIMITS = {
   migrationTries: 200,
   /** Indexes of a database up to this size are built before a process starts: a second's work. */
   indexesAwaitedBytes: 64 * MiB,
-  /** Of a table, looked through in one transaction for rows to change: 1 MiB, some thousand rows. */
+  /** Blocks of a table that one transaction searches for rows to change: 1 MiB, a few thousand rows. */
   gradualUpdateBlocks: 128,
   /** Messages whose trace is remembered until they are handed over: some 20 MB. */
   tracedMessages: 100_000,
-  /** Of one request. */
+  /** Hand-overs that the trace of one request shows. */
   tracedHandOvers: 20,
   indexLockPauseMs: 500,
   /** Ended runs that one sweep takes on at a time. */
@@ -334,7 +340,7 @@ export const LIMITS = {
   orphanReceiptHours: 72,
 
   // Accounts at carriers (api.md 15)
-  /** Of an installation: each has connections of its own in every process. */
+  /** Accounts of an installation. Each has connections of its own in every process. */
   accounts: 200,
   /** The longest value of a setting or secret: several relays with their passwords stand in one. */
   accountValueChars: 8_000,
@@ -343,12 +349,14 @@ export const LIMITS = {
   /** A carrier may report later than that an account is gone. */
   deletedAccountDays: 7,
   routes: 1_000,
-  /** Of an installation: every process has all of them in memory, a few hundred bytes each. */
+  /**
+   * Registered senders of an installation. Every process has all of them in memory, a few hundred bytes each.
+   */
   registeredSenders: 10_000,
   /** The longest domain name, in the form in which DNS has it. */
   senderChars: 253,
   routeAccounts: 20,
-  /** Of an installation, senders that some account refuses: every process has all of them in memory. */
+  /** Senders of an installation that some account refuses. Every process has all of them in memory. */
   closedSenders: 10_000,
   /** The same of one account, so that made-up senders of one leave room for those of others. */
   closedSendersOfAccount: 500,
@@ -485,9 +493,9 @@ export const LIMITS = {
   /** An address is suppressed when its mail failed temporarily on this many days of that many. */
   softBounceDays: 5,
   softBounceWindowDays: 30,
-  /** Of the unsubscribe form. */
+  /** Body of the unsubscribe form. */
   unsubscribeBodyBytes: 4 * KiB,
-  /** Of a browser's Accept-Language, which rarely lists more than five languages. */
+  /** Length of a browser's Accept-Language, which rarely lists more than five languages. */
   acceptLanguageChars: 200,
   /** Changes by one link, and wrong links from one address, per minute. */
   unsubscribesPerMinute: 20,
@@ -498,11 +506,14 @@ export const LIMITS = {
    * others, and as many at once as fill the connections for requests several times over. */
   requestsPerSecondDefault: 500,
   requestsAtOnceDefault: 50,
-  /** Of a workspace, per process: long polls, progress streams and exports. */
+  /** Long polls, progress streams and exports of a workspace that one process serves at once. */
   streamsPerWorkspace: 200,
-  /** Of a workspace, per process: more than the connections for requests, which they take in turn. */
+  /**
+   * Imports of a workspace that one process runs at once: more than its connections for requests, which the
+   * imports take in turn.
+   */
   importsPerWorkspace: 10,
-  /** Of a workspace: each makes pages of lists and sweeps longer, and none of them is deleted by itself. */
+  /** Campaigns of a workspace. Each makes lists and sweeps slower, and none of them is deleted by itself. */
   campaignsPerWorkspace: 100_000,
   listsPerWorkspace: 10_000,
   contactsPerWorkspace: 10_000_000,
@@ -560,7 +571,7 @@ export const LIMITS = {
   smtpInboundBytes: 10 * MiB,
   // Anyone may send such mail, and the time to parse some of it grows with the square of its size.
   smtpInboundReadBytes: 64 * KiB,
-  /** Of each part of a report; a report about one recipient has a few hundred characters. */
+  /** Characters of each part of a delivery report; a report about one recipient has a few hundred. */
   smtpReportChars: 16 * KiB,
   smtpInboundConnections: 50,
   smtpInboundRecipients: 20,
@@ -848,7 +859,7 @@ export const LIMITS = {
   callDocumentHops: 3,
   /** How long the detector listens for who answered; it has always decided by then. */
   callListenMs: 90_000,
-  /** Of one call: reported key inputs, spoken texts that its record keeps, and their characters. */
+  /** Key inputs and spoken texts that the record of one call keeps, and the characters of these texts. */
   callEntries: 30,
   callSaid: 50,
   callSaidChars: 4_000,

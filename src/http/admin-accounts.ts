@@ -108,7 +108,7 @@ function membersOf(body: AccountChange): AccountChange {
   };
 }
 
-/** Of the secrets only the names that are set. */
+/** Shows the names of the secrets that are set, and never their values. */
 function shown({ secretNames, ratePerSecond, ...account }: Account) {
   return { ...account, secrets: [...secretNames], ...(ratePerSecond === undefined ? {} : { ratePerSecond }) };
 }

@@ -29,7 +29,7 @@ import type { App } from './request/routing';
 
 export interface InboundVendorsDeps {
   accounts: CallbackAccounts;
-  /** Of the provider that an account is called. */
+  /** Takes the receipts of one provider, which is named by its account. */
   receiptsOf(provider: string): ReceiptSink;
   inboundOf(provider: string): InboundSink;
   sendersRefused: Delivery['sendersRefused'];
@@ -123,7 +123,10 @@ async function takeMailEvents(deps: InboundVendorsDeps, service: MailVendor, req
       }),
   });
   if (reading.kind === 'unauthenticated') {
-    throw new DomainError('unauthenticated', `Name or password are not those of account ${account.id}; correct them at the service`);
+    throw new DomainError(
+      'unauthenticated',
+      `Name or password are not those of account ${account.id}; correct them at the service`,
+    );
   }
   if (reading.kind === 'refused') throw wrongSignature('service', account.id);
   await deps.receiptsOf(account.provider)(reading.receipts);

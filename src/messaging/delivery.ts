@@ -112,7 +112,7 @@ interface DeliveryDeps {
   senderRule?: SenderRule | undefined;
   /** Without it, no workspace is ever stopped. */
   stops?: StopRule | undefined;
-  /** Of the channels' default accounts. */
+  /** Providers of the channels' default accounts. */
   providers: Record<Channel, Provider>;
   /** Without it, there are no accounts but those. */
   carriers?: CarriersDeps | undefined;
@@ -450,7 +450,7 @@ class MessageDelivery implements Delivery {
     this.dispatcher.ways.called(name, channel)?.limiter.provider;
 }
 
-/** Of tests and tools that name no accounts. */
+/** The account of a channel in tests and tools that name none. */
 const unnamed = (id: string, channel: Channel): Account => ({
   ...{ id, name: id, kind: 'simulator', channels: [channel], settings: {}, secretNames: [] },
   ...{ workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },

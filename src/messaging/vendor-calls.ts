@@ -14,7 +14,10 @@ import type { MessagingTables } from './model/tables';
 
 /** Calls at vendors, from before they are asked for until some minutes after their end. Any process may be asked next. */
 export interface VendorCalls extends CallDesk {
-  /** Of which account the call with this token is; `undefined` when there is none, or none any more. */
+  /**
+   * The account by which the call with this token is made; `undefined` for an unknown call, and for one that
+   * is forgotten.
+   */
   accountOf(token: string): Promise<Pick<Call, 'kind' | 'account_id' | 'provider'> | undefined>;
   /** What the call says next, after what the carrier's request tells; with the receipts that come of it. */
   next(token: string, step: string, facts: CallFacts): Promise<NextDocument | undefined>;
@@ -208,7 +211,10 @@ async function waitFor(
   return Math.ceil(Math.max(0, Number(rows[0]?.wait_ms ?? 0)));
 }
 
-/** Those that are not over, as far as it is known; one that was never heard of again is over when it must be. */
+/**
+ * Calls that are not known to be over. A call without further reports counts as over after the longest time
+ * that a call can take.
+ */
 async function liveCalls(
   db: Kysely<MessagingTables>,
   messageId: string,
@@ -288,7 +294,7 @@ function standOf({ document, options, facts }: Call, endedAtMs?: number): CallSt
 
 const stepOf = ({ turn, step }: CallStanding): string => `${turn}.${step}`;
 
-/** Of a machine two reports count: that it is one, and that its greeting is over. */
+/** For a machine there are two reports: that it is a machine, and that its greeting is over. */
 const isDetected = (facts: readonly CallFact[], answeredBy: AnsweredBy): boolean =>
   facts.some(
     (fact) =>

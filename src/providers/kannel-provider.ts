@@ -6,7 +6,10 @@ import type { MayBegin } from './http-exchange';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface KannelProviderOptions {
-  /** Of sendsms. User and password stand before the host, or as `username` and `password` behind it. */
+  /**
+   * URL of Kannel's sendsms. User and password stand before the host, or as parameters `username` and
+   * `password`.
+   */
   url: string;
   /** Where Kannel reports receipts; it has a secret in it. */
   dlrUrl(): string;

@@ -3,7 +3,7 @@ import { escapeLiteral, type QueryResult } from 'pg';
 
 export interface Statement {
   text: string;
-  /** Of $1 and so on. */
+  /** Values of `$1`, `$2` and so on. */
   values: readonly (string | null)[];
 }
 

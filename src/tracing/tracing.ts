@@ -9,7 +9,7 @@ import type { MessageTraces, TracedMessage } from '../messaging/model/observer';
 export interface Tracing {
   readonly requests: RequestTraces;
   readonly messages: MessageTraces;
-  /** Of the client by which workflows are started and signalled. */
+  /** For the client that starts and signals workflows. */
   readonly client: WorkflowClientInterceptor;
   readonly workers: WorkerTracing;
   /** Headers by which another process goes on with the trace that is under way. */

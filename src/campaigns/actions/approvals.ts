@@ -20,7 +20,10 @@ import type { createCarryOut } from './carry-out';
 
 export interface CampaignDigest {
   digest: string;
-  /** Of the lists and the own audience, each once; an approval is asked for above a number of them. */
+  /**
+   * How many different contacts the lists and the campaign's own audience have. Above a number of them, the
+   * policy asks for an approval.
+   */
   contacts: number;
   /** On all channels together. */
   recipients: number;

@@ -37,7 +37,8 @@ export async function approveCampaign(
     if (isRepeated) return toldAgain(tx, campaign, 'resume');
     if (campaign.stage !== 'draft' && !mayGoOn(campaign)) throw illegal(campaign, 'approve');
     const shown = await requireSame(tx, workspaceId, campaign, digest);
-    // Of an audience that is frozen, those count who will be sent to, also when they have left the lists since.
+    // A frozen audience counts as it was frozen, because contacts who have left the lists since are sent to
+    // as well.
     const contacts = Math.max(
       shown,
       campaign.stage === 'draft' ? 0 : await contactsOf(tx, campaign, 'resume'),

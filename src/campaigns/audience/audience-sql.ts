@@ -22,7 +22,7 @@ export interface Audience {
   campaignParams: Record<string, string | number>;
   /** Contacts whom these campaigns have reached on this channel are left out. */
   excludedCampaigns?: string[] | undefined;
-  /** Of the contacts reached, leave out only those who had opted out. */
+  /** Excludes only contacts who had opted out, not all contacts whom those campaigns reached. */
   excludesOptedOut?: boolean | undefined;
   /** SQL: whether an address may not be sent to. Without it, every address may. */
   isSuppressed?: ((address: RawBuilder<unknown>) => RawBuilder<boolean>) | undefined;

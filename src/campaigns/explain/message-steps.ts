@@ -122,7 +122,7 @@ function handedOver(story: MessageStory, event: StoryEvent, at: Date): Step {
   };
 }
 
-/** Of the service’s own attempts at a carrier only the latest is stored. */
+/** The service retries at a carrier by itself, and stores only the latest of these attempts. */
 function plannedRetry({ uid, channel, waits, attempt, attemptsMax, updatedAt }: MessageStory): Step[] {
   if (waits?.why !== 'retry' && !(waits?.why === 'account' && waits.code !== undefined)) return [];
   const { code, why } = waits;

@@ -205,7 +205,7 @@ export type CallNote = RawBuilder<{ attempt: number; since: string }>;
 
 /** What the messaging half knows about a contact (contact-timeline.ts). */
 export interface ContactActivity {
-  /** Those of these messages that it has. */
+  /** Returns the messages that the messaging half has, and leaves out the others. */
   messagesOf(workspaceId: string, uids: readonly string[]): Promise<ContactMessage[]>;
   /** Suppressions of these addresses now; addresses are given in the form in which they are compared. */
   suppressionsOf(workspaceId: string, addresses: readonly string[]): Promise<ContactBlock[]>;

@@ -19,7 +19,7 @@ import { readPolicy } from './policy';
 export interface CapScope {
   workspaceId: string;
   channel: Channel;
-  /** Those that this channel counts for; with none there is nothing to ask for. */
+  /** The caps that count messages on this channel. Without any, the caller reads nothing. */
   caps: readonly ContactCap[];
 }
 

@@ -78,7 +78,10 @@ export function createDurableSends(deps: {
       ]);
       const found = await insertOrFind(db, { workspaceId, id, uid, channel, content });
       if (!found.same) {
-        throw new DomainError('uid_conflict', `uid ${uid} was used for a durable send with other content; choose another uid`);
+        throw new DomainError(
+          'uid_conflict',
+          `uid ${uid} was used for a durable send with other content; choose another uid`,
+        );
       }
       // Also for a send that existed already, because the attempt that created it may have died before this
       // line.

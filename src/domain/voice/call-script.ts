@@ -50,7 +50,7 @@ export interface CallStanding {
   /** Fetched by us before the document is there. */
   fetch: DocumentRequest | undefined;
   reports: readonly CallReport[];
-  /** Of a call that is over. */
+  /** Set when the call is over. */
   record: CallRecord | undefined;
   /** How often the call began again, because of who answered; how many facts it went on with since. */
   turn: number;

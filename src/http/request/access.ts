@@ -18,7 +18,11 @@ export const OPEN: Access = {};
 /** Refuses a caller whose role or scopes do not reach. */
 export function requireAccess(caller: Caller, { role, scopes }: Needs): void {
   if (caller.via === 'cookie') {
-    if (role === undefined) throw new DomainError('forbidden', 'This call is for programs: make it with a Bearer token and an API key, not with a session');
+    if (role === undefined)
+      throw new DomainError(
+        'forbidden',
+        'This call is for programs: make it with a Bearer token and an API key, not with a session',
+      );
     if (caller.role && hasRole(caller.role, role)) return;
     throw new DomainError(
       'forbidden',

@@ -92,7 +92,10 @@ const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
       throw invalidRequest([missing]);
     }
     if (actingUser === caller.userId) return caller;
-    throw new DomainError('user_mismatch', 'x-user-id is not the user of this session; send the id that the log-in answered');
+    throw new DomainError(
+      'user_mismatch',
+      'x-user-id is not the user of this session; send the id that the log-in answered',
+    );
   },
   send: (request, authenticator) => {
     const token = bearerOf(request);
@@ -113,7 +116,8 @@ function sender(
   caller: Caller | undefined,
   holder: Pick<Caller, 'workspaceId' | 'scopes'> | undefined,
 ): Caller {
-  if (!caller || !holder) throw refused('The API key or the Bearer token is', 'request a new token, or check the key');
+  if (!caller || !holder)
+    throw refused('The API key or the Bearer token is', 'request a new token, or check the key');
   if (caller.workspaceId === holder.workspaceId) {
     return { ...caller, scopes: common(caller.scopes, holder.scopes) };
   }

@@ -61,7 +61,10 @@ export function answerUnknownPaths(app: App): void {
     }
     const allowed = [...new Set(methods)].sort().join(', ');
     reply.header('allow', allowed);
-    throw new DomainError('method_not_allowed', `This path does not take ${request.method}; it takes ${allowed}`);
+    throw new DomainError(
+      'method_not_allowed',
+      `This path does not take ${request.method}; it takes ${allowed}`,
+    );
   };
   app.setNotFoundHandler(refuse);
   // Before the body is read, because its problems do not matter without a route.

@@ -22,7 +22,7 @@ export interface ApiKey {
 
 /** What a valid key proves. */
 export interface KeyHolder {
-  /** Of the key. */
+  /** Id of the key. */
   id: string;
   workspaceId: string;
   scopes: readonly Scope[];

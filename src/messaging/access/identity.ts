@@ -51,7 +51,7 @@ export interface IdentityDeps {
   audit?: Pick<AuditLog, 'appendIn' | 'recordRepeated'>;
   /** For secrets of one-time codes. Tests do without one, whose secrets need not outlive the process. */
   sealing?: Sealing;
-  /** Of which users one-time codes are demanded; `admin` includes owners. */
+  /** Which users must log in with one-time codes; `admin` includes owners. */
   requireTotp?: 'none' | 'admin' | 'all';
   onUnknown?: OnUnknown;
 }

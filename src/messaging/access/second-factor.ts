@@ -61,7 +61,10 @@ export function createSecondFactor({ db, now, sealing, onChanged }: SecondFactor
       await db.transaction().execute(async (tx) => {
         const stored = await lock(tx, userId);
         if (!stored || stored.confirmed_at) {
-          throw new DomainError('totp_not_begun', 'No secret waits to be confirmed; ask for one first (POST /api/session/totp with an empty object)');
+          throw new DomainError(
+            'totp_not_begun',
+            'No secret waits to be confirmed; ask for one first (POST /api/session/totp with an empty object)',
+          );
         }
         const step = stepOf(openSecret(sealing, userId, stored), code, stored.last_step, now());
         if (step === undefined) throw wrongCode();

@@ -103,7 +103,11 @@ export function createUsers({ db, now, passwordCost, onChanged }: UsersDeps): Us
         .onConflict((conflict) => conflict.doNothing())
         .execute();
       const user = await find();
-      if (!user) throw new DomainError('name_taken', 'A user with this email address exists already; choose another address');
+      if (!user)
+        throw new DomainError(
+          'name_taken',
+          'A user with this email address exists already; choose another address',
+        );
       return { user, password };
     },
 
@@ -167,10 +171,16 @@ function refuseLockOut({ user, others }: BeforeChange, changes: Change): void {
   if (user.disabledAt || !ADMINISTERS.includes(user.role)) return;
   const role = changes.disabled_at ? undefined : (changes.role ?? user.role);
   if (!(role && ADMINISTERS.includes(role)) && others.length === 0) {
-    throw new DomainError('last_admin', 'This is the last user who can administer the workspace; give another user the role admin first');
+    throw new DomainError(
+      'last_admin',
+      'This is the last user who can administer the workspace; give another user the role admin first',
+    );
   }
   if (user.role === 'owner' && role !== 'owner' && !others.some((other) => other.role === 'owner')) {
-    throw new DomainError('last_admin', 'This is the last owner, and only owners create workspaces; give another user the role owner first');
+    throw new DomainError(
+      'last_admin',
+      'This is the last owner, and only owners create workspaces; give another user the role owner first',
+    );
   }
 }
 

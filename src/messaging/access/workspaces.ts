@@ -101,7 +101,10 @@ async function insertAll(
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
   if (Number(inserted.numInsertedOrUpdatedRows) === 0) {
-    throw new DomainError('name_taken', 'A user with this email address exists already; choose another address');
+    throw new DomainError(
+      'name_taken',
+      'A user with this email address exists already; choose another address',
+    );
   }
   await tx.insertInto('api_clients').values({ id: client.id, workspace_id, name: 'First client' }).execute();
   await tx

@@ -89,7 +89,10 @@ async function insert(tx: Tx, sealing: Sealing, id: string, input: AccountInput)
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow();
   if (count >= LIMITS.accounts) {
-    throw new DomainError('limit_reached', `An installation has at most ${LIMITS.accounts} accounts; delete one first`);
+    throw new DomainError(
+      'limit_reached',
+      `An installation has at most ${LIMITS.accounts} accounts; delete one first`,
+    );
   }
   const row = await tx
     .insertInto('accounts')
@@ -134,7 +137,11 @@ async function remove(tx: Tx, id: string): Promise<void> {
     .where('provider', '=', providerName(account))
     .limit(1)
     .executeTakeFirst();
-  if (busy) throw new DomainError('account_busy', `Messages are under way by account ${id}; disable it, and delete it when they are done`);
+  if (busy)
+    throw new DomainError(
+      'account_busy',
+      `Messages are under way by account ${id}; disable it, and delete it when they are done`,
+    );
   await tx.deleteFrom('account_pauses').where('account_id', '=', id).execute();
   await tx.deleteFrom('account_senders').where('account_id', '=', id).execute();
   await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();

@@ -76,7 +76,11 @@ function findings(
     const at = `routes.${i}`;
     const channel = CHANNELS.find((one) => one === name);
     if (workspace !== undefined && !workspaces.has(workspace)) {
-      errors.push({ path: `${at}.workspace`, code: 'not_found', message: `There is no workspace ${workspace}` });
+      errors.push({
+        path: `${at}.workspace`,
+        code: 'not_found',
+        message: `There is no workspace ${workspace}`,
+      });
     }
     for (const [j, id] of named.entries()) {
       if (id === undefined) continue;

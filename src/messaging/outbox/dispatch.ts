@@ -369,7 +369,7 @@ export class Dispatcher {
     // An early receipt may end a doubt.
     const offered = verdicts.filter(({ state }) => state === 'sent' || state === 'unknown');
     if (offered.length === 0) return;
-    // Of an account that is gone, another one's recorder wrote it down.
+    // The account may be deleted; then another account's recorder has recorded the results.
     await events.onHandedOver(results[0]?.group?.provider ?? provider, offered).catch((error: unknown) => {
       log.warn({ err: error }, 'Early receipts could not be read; the next round takes them up');
     });

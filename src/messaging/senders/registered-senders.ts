@@ -190,7 +190,10 @@ async function insertSender(
       .returningAll()
       .executeTakeFirst();
     if (!row)
-      throw new DomainError('sender_taken', `Another workspace has the ${channel} sender ${sender}; delete it there first`);
+      throw new DomainError(
+        'sender_taken',
+        `Another workspace has the ${channel} sender ${sender}; delete it there first`,
+      );
     return toSender(row);
   });
 }

@@ -11,7 +11,7 @@ export interface Outstanding {
   id: string;
   providerId: string;
   fate: Fate;
-  /** Of an answered call, instead of its fate's. */
+  /** Steps of an answered call, used instead of those that its fate gives. */
   steps?: readonly CallStep[] | undefined;
   /** When it was handed over; its receipts' times count from here, in this process and in a later one. */
   atMs: number;

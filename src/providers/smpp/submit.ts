@@ -38,7 +38,7 @@ type PartOutcome = { kind: 'accepted'; partId: string } | Exclude<HandOverResult
 /** Whether the message may still leave, asked when there is room for it in a window. */
 type MayBegin = () => boolean;
 
-/** Of a submit_sm, without the text. */
+/** Fields of a submit_sm, without the text. */
 type Fields = Readonly<Record<string, unknown>>;
 
 /** ESME_RINVEXPIRY */

@@ -62,7 +62,7 @@ function deliveryOf(status: string) {
   };
 }
 
-/** Of the kinds of feedback, only that about good mail is no complaint. */
+/** Every kind of feedback is a complaint, except `not-spam`. */
 function complaintOf(feedback: string, original: string | undefined) {
   const fields = fieldsOf(feedback);
   if (fields.get('feedback-type')?.toLowerCase() === 'not-spam') return { kind: 'other' as const };

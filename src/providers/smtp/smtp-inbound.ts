@@ -172,7 +172,7 @@ function createListener(
       );
     },
   });
-  // Of the error only its code: it also knows the addresses of both sides.
+  // Log only the error's code, because the error also holds the addresses of both sides.
   server.on('error', ({ code }: NodeJS.ErrnoException) =>
     log.debug({ code }, 'An inbound mail connection broke'),
   );

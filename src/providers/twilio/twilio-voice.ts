@@ -44,7 +44,7 @@ export function openTwilioVoice({ account, addresses, calls, answerTimeoutMs }: 
       return foundIn(answer, 'calls', message);
     },
     async withdraw(providerId) {
-      // Of a call that is answered it changes nothing.
+      // This changes nothing when the call was answered.
       await client.post(`/Calls/${encodeURIComponent(providerId)}.json`, [['Status', 'canceled']]);
     },
     close: () => client.close(),

@@ -218,7 +218,10 @@ function answerOf(draft: Draft, suppressed: ReadonlySet<string>): Accepted {
   return { id, uid, channel, to, state, segments, encoding, sendAt, duplicate: false };
 }
 
-/** Those that were passed over exist: the same payload is answered with its record, another is refused. */
+/**
+ * A message that was not inserted exists already. With the same payload it is answered with its record; with
+ * another one it is refused.
+ */
 async function answerRepeats(
   { db, lanes, onWaiting }: Deps,
   workspaceId: string,

@@ -146,7 +146,7 @@ export class AccountBreaker {
     if (takesOthers) return;
     // What was taken before this refusal says nothing about the time after it.
     this.lastTakenMs = Number.NEGATIVE_INFINITY;
-    // Those that were under way together are one refusal, however many they were.
+    // Messages that were under way together count as one refusal, however many they were.
     if (startedMs < refusal.untilMs && refusal.tries > 0) return;
     refusal.untilMs = nowMs + Math.min(waitMs(refusal), this.probeMaxMs);
     refusal.tries += 1;

@@ -111,7 +111,7 @@ export async function findSuppressed(
   return new Set(rows.map((row) => row.id));
 }
 
-/** Of one workspace, whether it blocks any address at all is asked once. */
+/** Asks once for each workspace whether it blocks any address at all. */
 function suppressedAmong(messages: readonly OutgoingMessage[]) {
   const [first] = messages;
   const isOfOne = messages.every(({ workspaceId }) => workspaceId === first?.workspaceId);
@@ -234,7 +234,9 @@ export async function recordResults(
   return new Set(rows[0]?.ours ?? []);
 }
 
-/** Those that stay as they are, and those that lose the messages that wait for their next try. */
+/**
+ * Groups that stay as they are, and groups from which the messages that wait for their next try are taken.
+ */
 function groupsLeftOpen(results: readonly Recorded[], closing: ReadonlySet<string>) {
   const waiting = results.filter(({ verdict, group }) => group && verdict.retryAtMs !== undefined);
   const openAmong = (some: readonly Recorded[]) =>

@@ -137,7 +137,7 @@ export class Recorder {
     for (const { lane, results } of parts.values()) await this.writePart(results, lane);
   }
 
-  /** Of any workspaces. */
+  /** Records results of several workspaces. */
   private async write(results: readonly Recorded[], lane: Lane): Promise<void> {
     const parts = new Map<string, Recorded[]>();
     for (const result of results) {
@@ -148,7 +148,7 @@ export class Recorder {
     for (const part of parts.values()) await this.writePart(part, lane);
   }
 
-  /** Of one workspace. */
+  /** Records results of one workspace. */
   private async writePart(results: readonly Recorded[], lane: Lane): Promise<void> {
     const { onRecorded, onNotOurs, lanes, log } = this.deps;
     const closing = new Set<string>();
@@ -171,7 +171,7 @@ export class Recorder {
 
   private async writeOnce(results: readonly Recorded[], lane: Lane, closing: ReadonlySet<string>) {
     const { db, log } = this.deps;
-    // Of an account that is gone, whose groups another one's recorder settles.
+    // The account may be deleted; then another account's recorder settles its groups.
     const provider = results[0]?.group?.provider ?? this.deps.provider;
     const workspaceId = results[0]?.verdict.message.workspaceId ?? '';
     let kept = results;
