@@ -62,7 +62,7 @@ export interface CampaignsDeps {
   holds?: CampaignHolds | undefined;
   /** Without it, no address is suppressed. */
   suppression?: SuppressionRule | undefined;
-  /** Without it, no recipient counts as told how to opt out. */
+  /** Without it, every recipient counts as not yet informed how to opt out. */
   isToldHowToOptOut?: NoticeRule | undefined;
   /** Without it, senders have no limit. */
   senderRate?: SenderRate | undefined;
@@ -118,7 +118,7 @@ function appending(db: Kysely<CampaignTables>, room: ReturnType<typeof createCon
   };
 }
 
-/** What changes a campaign that is there. */
+/** Calls that change an existing campaign. */
 function steering(deps: CampaignsDeps, { launch, carryOut }: Launching) {
   const { db, templates, launcher, senderRule, insecureLinks, log } = deps;
   return {

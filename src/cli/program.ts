@@ -71,7 +71,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** What goes on until it is stopped, and the demo for it. */
+/** Commands that run until they are stopped, and the demo for them. */
 function addProcesses(program: Command, end: (code: number) => void): void {
   program
     .command('up')

@@ -259,7 +259,7 @@ export interface Call {
   answeredBy: string | null;
   durationMs: number | null;
   digits: string | null;
-  /** As the provider tells it; so are `said`, `recording` and `documents`. */
+  /** As the provider reports it; so are `said`, `recording` and `documents`. */
   branch: unknown;
   said: unknown;
   recording: unknown;

@@ -34,7 +34,7 @@ export const newPassword = z
     refused('too_common', 'Many people use this password; choose another one'),
   );
 
-/** Without a password one is made, and told in the answer. */
+/** Without a password one is generated, and the answer shows it. */
 export const userBody = z.strictObject({
   email,
   role: roleGiven.default('sender'),

@@ -53,7 +53,9 @@ export const weeklyWindow = <More extends z.ZodRawShape>(more: More) =>
 export const window = weeklyWindow({});
 
 const schedule = z.strictObject({
-  /** With its offset as given, which tells the hour that is meant when there is no timezone. */
+  /**
+   * Kept with the offset that was given, because it gives the hour that is meant when there is no timezone.
+   */
   startAt: instantAsWritten
     .refine((value) => isWithinAYear(value), refused('too_far_ahead', 'At most one year ahead'))
     .optional(),

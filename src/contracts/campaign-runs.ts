@@ -14,7 +14,7 @@ export const ofRun = {
   ),
 };
 
-/** Which run is asked about. */
+/** The run that the query is about. */
 export const runChoice = z.object(ofRun);
 
 export const runQuery = z.object(cursorQuery);

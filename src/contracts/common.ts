@@ -19,7 +19,7 @@ export const INT_MAX = 2_147_483_647;
 export const instantAsWritten = z.iso.datetime({ offset: true }).refine(
   (value) => {
     const ms = Date.parse(value);
-    // What cannot be read at all has its own finding.
+    // A text that is no time at all has an error of its own already.
     return Number.isNaN(ms) || isOfOurTime(ms);
   },
   refused('invalid_time', 'This must be a time between the years 1970 and 9999'),

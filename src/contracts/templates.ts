@@ -158,7 +158,7 @@ export const templateTestSend = z.strictObject({
   version,
 });
 
-/** What the author of a valid template may want to know; it is said in the answer, beside the template. */
+/** Warnings for the author of a valid template; the answer has them beside the template. */
 export function warningsOf(body: TemplateBody): Finding[] {
   const { findings, texts } =
     body.channel === 'voice'
@@ -199,7 +199,7 @@ function emailFindings(value: Unchecked): Finding[] {
   return findings.filter(({ severity }) => severity === 'error');
 }
 
-/** What is nested too deep has been refused already, and is not looked into. */
+/** Skips a layout that is nested too deep, because it has been refused already. */
 function layoutFindings({ template }: Unchecked): Finding[] {
   return isLayout(template) ? checkLayout(template, 'template') : [];
 }

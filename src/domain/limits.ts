@@ -27,7 +27,9 @@ export const LIMITS = {
   /** What a page shows of what goes on, and how long one reading of the outbox serves all callers. */
   liveCampaignsListed: 50,
   outboxOverviewMs: 1_000,
-  /** Minutes are asked for an hour; some more are kept, since a sweep comes by once in a while. */
+  /**
+   * The overview shows one hour of minutes. Some more are kept, because the sweep does not run every minute.
+   */
   messageMinutesKeptHours: 3,
   /** Persons who are erased in one round, and how much of each in one statement: some ten milliseconds of work. */
   erasuresAtOnce: 100,
@@ -86,14 +88,16 @@ export const LIMITS = {
   loginWaitSecondsMax: 900,
   /** Failures of all clients at one address, which may be many clients behind one router. */
   clientFailuresPerAddressMax: 50,
-  /** What a caller repeats, such as a refused call, is one entry of the audit log in this time. */
+  /** Repetitions of a call, such as one that is refused, become one entry of the audit log in this time. */
   auditRepeatedMs: 60_000,
   /** Callers and calls whose repetitions a process counts at the same time; more are written before their minute. */
   auditRepeatedHeld: 10_000,
   /** Equal calls that a control refused are one line of the process log in this time, after the first. */
   refusalsLoggedMs: 60_000,
-  /** Kinds of refused calls that a process tells apart at the same time; more are one line together, so that no caller fills
-   * the log by trying every route. */
+  /**
+   * Kinds of refused calls that a process counts separately at the same time. All others share one log line,
+   * so that no caller fills the log by trying every route.
+   */
   refusalsLoggedHeld: 1_000,
   /** Entries that retention cuts off in one transaction, each of which is recorded by an entry of its own. */
   auditCutRows: 10_000,
@@ -358,7 +362,9 @@ export const LIMITS = {
   routeAccounts: 20,
   /** Senders of an installation that some account refuses. Every process has all of them in memory. */
   closedSenders: 10_000,
-  /** The same of one account, so that made-up senders of one leave room for those of others. */
+  /**
+   * Closed senders of one account, so that invented senders of one account leave room for those of others.
+   */
   closedSendersOfAccount: 500,
   /** A receipt of what was handed over before a sender was reopened comes within this, or not at all. */
   reopenedSenderDays: 7,
@@ -366,7 +372,10 @@ export const LIMITS = {
   carriersPollMs: 2_000,
   /** A refused account that was made by the API is tried at least so often, because an owner changes it and watches. */
   accountProbeMs: 30_000,
-  /** What a process says of a paused account holds for so long without being repeated: a few polls may be late. */
+  /**
+   * How long other processes believe that an account is paused, unless its process repeats it. A few polls
+   * may be late.
+   */
   accountPauseLeaseMs: 10_000,
   /** Another process that is refused too tries in the place of one that has had nothing to try with for so long. */
   accountFollowMs: 5_000,
@@ -390,7 +399,7 @@ export const LIMITS = {
   vendorAnswerBytes: 1 * MiB,
   /** A voice document is served for so long after its call's end, in case the carrier asks for it again. */
   endedCallMinutes: 10,
-  /** Twilio queues calls for a day at most; one that was not heard of for longer is over. */
+  /** Twilio queues calls for a day at most. A call without an event for longer counts as over. */
   silentCallHours: 26,
   /** Twilio places one call a second, and queues what is more where no pause reaches it. */
   vendorCallsPerSecond: 1,
@@ -398,7 +407,7 @@ export const LIMITS = {
   vonageCallsPerSecond: 3,
   /** An account with as many calls as it may have is looked at again after this. */
   callSlotMs: 500,
-  /** A call of whose end nothing is heard holds its place for so long beyond its ringing and its length. */
+  /** A call whose end is not reported keeps its place for so long beyond its ringing and its length. */
   callSlotGraceSeconds: 60,
   /** Calls a second at Telnyx, which takes 150 in 5 seconds. */
   telnyxCallsPerSecond: 25,
@@ -595,7 +604,10 @@ export const LIMITS = {
   smppReferences: 50_000,
   /** Parts remembered for their receipts, some 0.7 KiB each; the others are looked up. */
   smppPartIds: 20_000,
-  /** Receipts and inbound messages waiting to be processed; beyond it the centre is asked to come again. */
+  /**
+   * Receipts and inbound messages waiting to be processed; above it the centre is asked to send them again
+   * later.
+   */
   smppDeliveries: 2_000,
   /** A receipt without a message waits this long for the answers that were under way when it came. */
   smppEarlyMs: 1_000,
@@ -635,7 +647,7 @@ export const LIMITS = {
   /** The first shard of an audience of more than twice as many; each further one is twice as large. The first one
    * is filled within a tenth of a second, and sent while the others are. */
   firstShardContacts: 2_500,
-  /** Contacts judged and frozen in one transaction: a tenth of a second's work, after which control is read. */
+  /** Contacts frozen in one transaction: a tenth of a second's work, after which control is read. */
   audiencePieceContacts: 5_000,
   /** Pieces that a process freezes at once, in turn by run: each holds a connection and keeps a core busy. */
   audiencePiecesAtOnce: 2,
@@ -769,7 +781,10 @@ export const LIMITS = {
    * Nearly all receipts of SMS come within a minute; those of email within ten, when a relay asked to come
    * again. */
   fallbackAfterSecondsDefault: 600,
-  /** Recipients that one statement judges for their next channel: a few tenths of a second on a busy machine. */
+  /**
+   * Recipients for whom one statement decides on their next channel: a few tenths of a second on a busy
+   * machine.
+   */
   turnsAtOnce: 2_000,
   /** Least time between two looks for next channels, and the largest share of the time that looks may take. */
   turnLookMs: 1_000,
@@ -809,8 +824,10 @@ export const LIMITS = {
   /** Temporal starts occurrences by itself that it missed within this time; the reconciler starts older ones. */
   scheduleCatchUpSeconds: 3_600,
   gatewayTimeoutMs: 30_000,
-  /** How long another server may answer in the messaging service's place before a person is told: more than a
-   * restart behind a proxy takes. */
+  /**
+   * How long another server may answer in the messaging service's place before the run fails with a message
+   * to the operator: longer than a restart behind a proxy takes.
+   */
   strangeServiceMs: 300_000,
   /** Size of one answer of the messaging service: a page of a thousand events, each with a carrier's data. */
   gatewayAnswerBytes: 32 * MiB,

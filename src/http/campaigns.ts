@@ -126,7 +126,7 @@ const TRIGGER = {
   start: false,
 };
 
-/** For readers: rows are judged one by one. */
+/** For readers of the document, because rows are checked one by one. */
 const SHOWN = campaignBody.safeExtend({
   recipients: z.array(contactRow).min(1).max(LIMITS.contactsPerRequest).optional(),
 });

@@ -133,7 +133,7 @@ async function takeMailEvents(deps: InboundVendorsDeps, service: MailVendor, req
   return answer(200, 'Taken', { receipts: reading.receipts.length, inbound: 0 });
 }
 
-/** What comes of it is stored before the call is steered, and before it may be forgotten. */
+/** Stores the receipts before it steers the call, and before the call may be forgotten. */
 async function hear(
   deps: InboundVendorsDeps,
   vendor: Vendor,

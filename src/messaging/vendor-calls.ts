@@ -12,21 +12,27 @@ import type { HandOver, Receipt } from '../providers/provider';
 import type { Begun, CallDesk, CallFacts, CallingAccount } from '../providers/vendor/call-control';
 import type { MessagingTables } from './model/tables';
 
-/** Calls at vendors, from before they are asked for until some minutes after their end. Any process may be asked next. */
+/**
+ * Calls at vendors, from before they are requested until some minutes after their end. The vendor's next
+ * request may reach any process.
+ */
 export interface VendorCalls extends CallDesk {
   /**
    * The account by which the call with this token is made; `undefined` for an unknown call, and for one that
    * is forgotten.
    */
   accountOf(token: string): Promise<Pick<Call, 'kind' | 'account_id' | 'provider'> | undefined>;
-  /** What the call says next, after what the carrier's request tells; with the receipts that come of it. */
+  /**
+   * Returns the next document of the call, by what the carrier's request reports, and the receipts that
+   * follow from it.
+   */
   next(token: string, step: string, facts: CallFacts): Promise<NextDocument | undefined>;
   /**
-   * What the call says next, for a carrier that takes commands: after the end of `step`, or where it stands now without one.
-   * `undefined` for a call that this provider has not, or not any more.
+   * Returns the next instructions for a carrier that takes commands: those after the end of `step`, or the
+   * present ones without it. `undefined` for a call that this provider does not have, or no longer has.
    */
   goOn(provider: string, step: string | undefined, facts: CallFacts): Promise<NextStep | undefined>;
-  /** What a callback tells of a call of this provider. */
+  /** Records what a callback reports about a call of this provider. */
   hear(provider: string, facts: CallFacts): Promise<CallNews>;
   /** Its receipts are stored: the call may be forgotten soon. */
   ended(messageId: string): Promise<void>;
@@ -330,7 +336,7 @@ function steerTo({ token }: Call, standing: CallStanding): CallNews['steer'] {
   return standing.restarted === 'hang_up' ? { hangUp: true } : { path: `${token}/${AGAIN}` };
 }
 
-/** The end as the carrier tells it, with what we know of the call. */
+/** The end as the carrier reports it, with what is stored about the call. */
 function lastReceipt(told: CallFacts, call: Call | undefined): Receipt[] {
   const { messageId: id, providerId, answeredBy } = told;
   if (!told.end) return [];

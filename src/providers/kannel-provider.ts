@@ -16,7 +16,7 @@ export interface KannelProviderOptions {
   answerTimeoutMs?: number | undefined;
 }
 
-/** Delivered, not delivered, refused by the centre: 1, 2 and 16. What lies in between is not asked for. */
+/** Delivered, not delivered, refused by the centre: 1, 2 and 16. Reports in between are not requested. */
 const DLR_MASK = 1 + 2 + 16;
 
 /**

@@ -63,7 +63,7 @@ export function unaccompanied<Result>(work: () => Result): Result {
   return current.exit(work);
 }
 
-/** Costs a look at the current context where there is no companion, as on the way of every message. */
+/** Without a companion, as for every message, this costs one look at the current context. */
 export function accompanied(connection: Connection): Connection {
   let open = false;
   let changed = false;

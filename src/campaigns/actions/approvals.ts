@@ -53,12 +53,12 @@ export function createApprovals({
   insecureLinks,
 }: Deps) {
   return {
-    /** The audience is judged as a dry run judges it. */
+    /** Checks the audience as a dry run does. */
     async digest(workspaceId: string, campaignId: string): Promise<CampaignDigest> {
       const campaign = await readCampaign(db, workspaceId, campaignId);
       const policy = await readPolicy(db, workspaceId);
       const found = await checkReferences(db, templates, workspaceId, campaign, { policy, senderRule });
-      // Taken first: what changes while the audience is judged makes the digest another one.
+      // Computed first, so that a change during the check of the audience gives another digest.
       const { digest, contacts } = await takeDigest(db, workspaceId, campaign);
       const forecast = await limited(() => dryRun(db, workspaceId, campaign, found, policy));
       const { channels, durationSeconds, warnings } = forecast;

@@ -20,8 +20,9 @@ export interface ApproveCall {
 }
 
 /**
- * Writes the approval down together with what follows from it, so that neither is ever there alone: a draft starts, and
- * runs that wait for the approval go on. What its owner has paused stays so, and may be resumed.
+ * Writes the approval down together with what follows from it, so that neither is ever there alone: a draft
+ * starts, and runs that wait for the approval go on. A run that its owner has paused stays paused, and may be
+ * resumed.
  */
 export async function approveCampaign(
   db: Kysely<CampaignTables>,

@@ -20,7 +20,7 @@ import {
 import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from '../schedules/recurring';
 import { requireAudience, requireLists } from './campaign-checks';
 
-/** What the workflows must be told once the change is committed. */
+/** Signals and launches that follow once the change is committed. */
 export type Consequence = ScheduleChange;
 
 type Tx = Transaction<CampaignTables>;
@@ -29,8 +29,8 @@ type Tx = Transaction<CampaignTables>;
  * Applies an operator's action to a campaign, as far as its phase allows (ACTIONS in domain/campaign.ts).
  * Repeated, an action changes nothing and succeeds. An impossible one is a conflict that names the phase. The
  * answer comes from the database; the workflows are signalled after the commit, and again at each repetition.
- * What an earlier attempt at the same call has done (`note`) is not repeated, whatever became of the campaign
- * since.
+ * If an earlier attempt at the same call has done it (`note`), it is not done again, whatever became of the
+ * campaign since.
  */
 export async function changeCampaign(
   db: Kysely<CampaignTables>,
@@ -69,7 +69,7 @@ export async function requireApprovedDraft(
 const begins = ({ phase }: CampaignRecord, action: Action): action is 'start' | 'resume' =>
   (action === 'start' || action === 'resume') && ACTIONS[action][phase] === 'do';
 
-/** A campaign that sends again stands in the lists of those that do. */
+/** Takes a campaign that sends again out of the archive. */
 export async function unarchive(
   tx: Tx,
   { id, archivedAt }: Pick<CampaignRecord, 'id' | 'archivedAt'>,

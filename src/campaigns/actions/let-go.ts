@@ -10,8 +10,9 @@ import { loadRun } from '../runs/runs';
 import { illegal, requireApprovedDraft } from './campaign-actions';
 
 /**
- * The operator ends the wait after the stage that has begun, and after as many of the following as they say. A stage that
- * is being sent is sent to its end, and its gates are judged all the same: only the wait between is left out.
+ * The operator ends the wait after the stage that has begun, and after as many of the following as they say.
+ * A stage that is being sent is sent to its end, and its gates are evaluated all the same. Only the wait
+ * between is skipped.
  */
 export async function letGo(
   db: Kysely<CampaignTables>,

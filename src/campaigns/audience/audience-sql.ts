@@ -64,7 +64,7 @@ export function audienceOf(
   };
 }
 
-/** A piece of a run's audience: the next contacts that are not judged yet. */
+/** A piece of a run's audience: the next contacts that the freeze has not looked at. */
 export interface AudiencePiece {
   runId: string;
   /** The last contact of the piece before; '' for the first piece. */

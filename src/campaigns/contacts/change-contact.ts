@@ -28,10 +28,10 @@ export async function readContact(
 }
 
 /**
- * Changes a contact for the audiences that are frozen from now on; messages of a run that was frozen go where they were
- * to go. The result is judged as a row of an import is. What identifies the contact may change with it, to what no
- * other contact of the workspace has.
- * Throws `not_found`, `invalid_request` with every finding, `contact_exists`.
+ * Changes a contact for the audiences that are frozen from now on; messages of a run that was frozen go where
+ * they were to go. The result is checked like a row of an import. The contact's identity may change with it,
+ * unless another contact of the workspace has it. Throws `not_found`, `invalid_request` with every finding,
+ * `contact_exists`.
  */
 export async function changeContact(
   db: Kysely<CampaignTables>,

@@ -76,7 +76,7 @@ export function judgeRow(raw: unknown, country: CountryCode | undefined): Judged
 
 const isFull = (rows: number, chars: number) => rows >= BATCH_ROWS || chars >= BATCH_CHARS;
 
-/** Cuts rows that were judged already into batches like those of an import. */
+/** Cuts rows that were checked already into batches like those of an import. */
 export function* batchesOf(rows: readonly ContactRow[]): Generator<readonly ContactRow[]> {
   let from = 0;
   let chars = 0;

@@ -3,7 +3,7 @@ import type { CountryCode } from 'libphonenumber-js/max';
 import { judgeRow } from './contact-import';
 import type { ContactRow } from './contact-row';
 
-/** The recipients in a campaign's request, each judged alone like a row of an import (api.md 19). */
+/** The recipients in a campaign's request, each checked alone like a row of an import (api.md 19). */
 export interface InlineRecipients {
   rows: ContactRow[];
   findings: RecipientFinding[];
@@ -18,7 +18,7 @@ export interface RecipientFinding {
   message: string;
 }
 
-/** Rows judged before other requests get the thread: some 10 ms, because phone numbers are parsed. */
+/** Rows checked before other requests get the thread: some 10 ms, because phone numbers are parsed. */
 const ROWS_A_TURN = 250;
 
 export async function judgeRecipients(

@@ -28,8 +28,8 @@ export interface Explanation {
 export type PersonExplanation = Explanation & { others: string[] };
 
 /**
- * Explanations come from what is stored: the ledger has its part, and the service that the campaign is sent through
- * tells the rest over HTTP, if it can. Nothing is written down for them as messages are sent.
+ * Explanations come from what is stored: the ledger has its part, and the service that the campaign is sent
+ * through supplies the rest over HTTP, if it can. Sending stores nothing for them.
  */
 export function createExplanations({
   db,

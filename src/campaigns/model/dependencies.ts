@@ -59,8 +59,8 @@ export type SuppressionEntry = (
 ) => RawBuilder<unknown>;
 
 /**
- * SQL: whether a sender has told a number how to opt out. A recipient who was not told is told with the next
- * SMS (policy.md).
+ * SQL: whether a number knows from this sender how to opt out. If not, the next SMS to it says so
+ * (policy.md).
  */
 export type NoticeRule = (
   workspaceId: string,

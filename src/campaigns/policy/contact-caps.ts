@@ -47,7 +47,7 @@ export async function reserveContacts(
     );
     const now = Date.now();
     for (const { uid, key } of refused) {
-      // One that was given back since is asked for again in a moment.
+      // A place that was given back since is found by the next try, a moment later.
       const until = Math.max(roomAt(scope.caps, uses.get(key) ?? [], now), now + ASK_AGAIN_MS);
       waits.set(uid, new Date(until));
     }

@@ -5,9 +5,9 @@ import { NO_POLICY, type PolicyVersion, type WorkspacePolicy } from '../../domai
 import type { CampaignTables } from '../model/tables';
 
 /**
- * The workspace's policy (api.md 7). Quiet hours and caps are kept by the worker that sends for a campaign or a durable
- * send; the senders that are allowed and the text on opting out by the messaging service too, which is told of
- * them by src/app. A change counts from the next page of a run on, and those who wait already are told
+ * The workspace's policy (api.md 7). Quiet hours and caps are kept by the worker that sends for a campaign or
+ * a durable send; the senders that are allowed and the text on opting out by the messaging service too, which
+ * gets them from src/app. A change counts from the next page of a run on, and those who wait already are told
  * (follow-policy.ts).
  */
 export interface Policies {

@@ -256,7 +256,7 @@ function changesOf({ row, inDoubt }: SendClaim, result: SendResult) {
   }
 
   function waiting(code: string, ms: number) {
-    // What an earlier attempt may have done stays in doubt.
+    // An earlier attempt may have reached the service, so that it stays in doubt.
     return sql`state = 'waiting', offered = ${inDoubt}, code = ${code}, pauses = pauses + 1,
       due_at = ${later(ms)}`;
   }

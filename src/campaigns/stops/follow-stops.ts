@@ -30,7 +30,10 @@ export function followStops(db: Kysely<CampaignTables>, launcher: Launcher, log:
   const restUntil = new Map<string, number>();
   let isStopping = false;
 
-  /** What takes long for one workspace holds up neither the watcher nor another workspace. */
+  /**
+   * Runs without being awaited, so that slow work for one workspace delays neither the watcher nor other
+   * workspaces.
+   */
   function once(key: string, work: () => Promise<number>, failure: string): void {
     if (isStopping || busy.has(key) || (restUntil.get(key) ?? 0) > Date.now()) return;
     const done = work()

@@ -133,7 +133,7 @@ class ScriptedCall {
     return { instructions, wants, fetch, reports, step: taken };
   }
 
-  /** Answers what was heard; `undefined` while that is not known. */
+  /** Returns what the line reported; `undefined` while that is not known. */
   carryOut(command: CallCommand): Heard | undefined {
     switch (command.do) {
       case 'report':
@@ -148,7 +148,7 @@ class ScriptedCall {
         this.instructions = [{ do: 'hang_up' }];
         return { atMs: this.nowMs };
       default:
-        // The party that ended the call heard nothing of what comes after the last fact.
+        // Instructions after the last fact were not carried out, because the call had ended.
         if (this.endedAtMs !== undefined && this.taken === this.inputs.length && !this.isWithin(command)) {
           return { atMs: this.endedAtMs, hungUp: true };
         }

@@ -6,8 +6,8 @@ export const EMPTY: RequestBody = { ...jsonBody(emptyBody, { empty: {} }), optio
 export const paged = { page: '1', limit: '20' };
 
 /**
- * What the examples of the document name. All of them tell of one bookshop, so that an id which one answer
- * gives is the one that another request sends.
+ * Names and ids of the document's examples. All of them are about one bookshop, so that an id which one
+ * answer gives is the one that another request sends.
  */
 export const EXAMPLE = {
   workspace: 'ws_01kbnfk7cccccc8r3e6sn9k7bz',

@@ -56,7 +56,7 @@ function countryOf(name: unknown): { country: CountryCode | undefined; foreign: 
 
 const fieldErrorOf = ({ index, field, code, message }: RecipientFinding): FieldError => ({
   path: field === '' ? `recipients.${index}` : `recipients.${index}.${field}`,
-  // Rows are judged by codes of the same catalogue (domain/field-codes.ts).
+  // Rows are checked with codes of the same catalogue (domain/field-codes.ts).
   code: code as FieldError['code'],
   message,
 });

@@ -217,7 +217,7 @@ const newTotpSecret = (): string => base32(randomBytes(SECRET_BYTES));
 function stepOf(secret: string, code: string, lastStep: number, nowMs: number): number | undefined {
   const current = Math.floor(nowMs / STEP_MS);
   const given = Buffer.from(code);
-  // All three are compared, so that the time does not tell which one came close.
+  // All three are compared, so that the duration does not reveal which one matched.
   const matching = [current - 1, current, current + 1].filter((step) => {
     const expected = Buffer.from(totpCode(secret, step));
     return given.length === expected.length && timingSafeEqual(given, expected);

@@ -162,7 +162,7 @@ async function logIn(
   return { token, user: toUser(user) };
 }
 
-/** Disabled users too, because the audit log tells of their attempts. */
+/** Disabled users too, because the audit log records their attempts. */
 function findUser(db: Kysely<MessagingTables>) {
   return db
     .selectFrom('users as u')

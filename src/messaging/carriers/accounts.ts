@@ -18,7 +18,7 @@ export interface Accounts {
   list(): Promise<Account[]>;
   read(id: string): Promise<Account>;
   create(input: AccountInput, generator?: IdGenerator): Promise<Account>;
-  /** `judge` checks what comes of the change as a new account is checked. */
+  /** `judge` checks the resulting account like a new one. */
   change(id: string, change: AccountChange, judge: (body: unknown) => AccountInput): Promise<Account>;
   secretsOf(id: string): Promise<Record<string, unknown>>;
   /** Senders that the carriers of these accounts refuse, by account. */

@@ -15,7 +15,10 @@ export interface Routes {
   read(): Promise<Route[]>;
   /** Throws `invalid_request` for accounts and workspaces that are not there. */
   put(routes: readonly Route[]): Promise<Route[]>;
-  /** What is named and not there, in routes that may be malformed otherwise. */
+  /**
+   * Accounts and workspaces that the routes name and that do not exist. The routes may be malformed
+   * otherwise.
+   */
   unknownNames(routes: readonly NamesOfRoute[]): Promise<FieldError[]>;
 }
 

@@ -295,7 +295,7 @@ export class Dispatcher {
         log.warn({ err: error }, 'Other processes do not know that a provider asked for silence');
       });
     }
-    // Batches that are answered together were judged as they came.
+    // Results that came for a whole batch were passed to the limiter when they came.
     const judged = limiter.provider.capabilities.answersEach
       ? limiter.onResults(handOvers, results)
       : results;

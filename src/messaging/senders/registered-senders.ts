@@ -18,7 +18,7 @@ import type { MessagingTables } from '../model/tables';
 
 /**
  * Senders that belong to workspaces. Every process has all of them in memory and reads them again when
- * `carrier_settings.revision` has changed, so that to judge a message costs one look-up in a map.
+ * `carrier_settings.revision` has changed, so that checking a message costs one look-up in a map.
  */
 export interface RegisteredSenders {
   list(): Promise<RegisteredSender[]>;

@@ -24,7 +24,7 @@ import { confirmSubscription, readSns } from './sns';
 const SES: MailEvents = {
   headers: (id) => [
     ['X-SES-MESSAGE-TAGS', `${ID_NAME}=${id}`],
-    // Notifications of an identity have no tags, and the headers if they are asked for.
+    // Notifications of an identity have no tags, and the headers only if the identity is configured so.
     [OWN_HEADER, id],
   ],
   async read({ body }, { settings }, tools) {

@@ -20,7 +20,7 @@ export interface Outstanding {
   dueMs: number;
 }
 
-/** Where messages beyond the bound wait: the record, which holds all that is needed to tell their receipts. */
+/** Where messages beyond the bound wait: the record, from which their receipts can be computed. */
 export interface Backlog {
   isEmpty(): boolean;
   /** Messages recorded from this place on wait here. */
@@ -170,7 +170,7 @@ export class ReceiptQueue {
     return message;
   }
 
-  /** The same at every offer, in a later process too, so that the product can tell a repetition. */
+  /** The same at every offer, in a later process too, so that the product recognises a repetition. */
   private receiptOf(message: Outstanding): Receipt {
     const { id, providerId, fate, steps, step, dueMs } = message;
     const { type, code, data: told } = stepsOf(message)[step] as CallStep;

@@ -49,9 +49,9 @@ export interface SimulatorOptions {
 }
 
 /**
- * A carrier that reaches no real recipient, for demonstrations, tests and benchmarks. It behaves as one outside
- * the process would: it has a record of its own (simulator-record.ts), written before it answers, and
- * goes on where it was after a kill. What it does with an address stands in simulator-outcomes.ts.
+ * A carrier that reaches no real recipient, for demonstrations, tests and benchmarks. It behaves as one
+ * outside the process would: it has a record of its own (simulator-record.ts), written before it answers, and
+ * goes on where it was after a kill. What it does with an address is described in simulator-outcomes.ts.
  */
 export async function openSimulator(options: SimulatorOptions): Promise<Provider> {
   const ids = new IdTable();
@@ -208,7 +208,7 @@ class Simulator implements Provider {
 interface Batch {
   at: string;
   atMs: number;
-  /** What the record will say of the messages taken. */
+  /** Lines about the taken messages, not yet written to the record. */
   lines: string;
   taken: Map<string, Outstanding>;
   followed: FollowedCalls;

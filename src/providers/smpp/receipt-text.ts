@@ -101,7 +101,7 @@ const PATTERNS = Object.fromEntries(
 ) as Record<(typeof FIELDS)[number], RegExp>;
 
 function field(text: string, name: (typeof FIELDS)[number]): string | undefined {
-  // What stands behind "text:" is the message's own, and may say anything.
+  // The text after "text:" is the message's own, and may contain anything.
   const head = text.replace(/(^|[\s,;])text\s*[:=][\s\S]*$/i, '');
   return PATTERNS[name].exec(head)?.[1];
 }

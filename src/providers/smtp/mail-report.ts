@@ -15,7 +15,10 @@ export type MailReport = { isAutomatic: boolean; subject: string } & (
   | { kind: 'other' }
 );
 
-/** Reads a delivery report (RFC 3464) or a feedback report (RFC 5965). What cannot be read is `other`. */
+/**
+ * Reads a delivery report (RFC 3464) or a feedback report (RFC 5965). A mail that is no such report is
+ * `other`.
+ */
 export async function readReport(raw: Buffer): Promise<MailReport> {
   let mail: Awaited<ReturnType<typeof PostalMime.parse>>;
   try {

@@ -193,7 +193,7 @@ const nowText = () => new Date().toISOString();
 const refusal = (responseCode: number, message: string) =>
   Object.assign(new Error(message), { responseCode });
 
-/** What reports say stands before the message they bring back, of which a few lines are enough. */
+/** A report comes before the message that it returns, of which a few lines are enough. */
 async function firstBytes(stream: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -119,7 +119,7 @@ function callNews(fields: URLSearchParams, messageId: string | undefined) {
   const ids = { id: messageId, providerId };
   const at = timeOf(fields);
   const receipts: Receipt[] = [];
-  // Whatever it tells of a call, the call was taken.
+  // Every callback about a call also proves that Twilio has taken the call.
   receipts.push({ ...ids, type: 'sent', at });
   if (status === 'ringing') receipts.push({ ...ids, type: 'ringing', at });
   if (status === 'in-progress' || status === 'answered') receipts.push({ ...ids, type: 'answered', at });
@@ -181,7 +181,7 @@ function endOf(fields: URLSearchParams): CallFacts['end'] {
   };
 }
 
-/** RFC 2822, in callbacks about calls only. */
+/** The event's time, in the form of RFC 2822. Only callbacks about calls have it. */
 function timeOf(fields: URLSearchParams): string | undefined {
   const ms = Date.parse(fields.get('Timestamp') ?? '');
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();

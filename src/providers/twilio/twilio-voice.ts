@@ -14,7 +14,7 @@ import { readTwilioDocument } from './twilio-callback';
 import { openTwilioClient, readTwilio } from './twilio-client';
 import { foundIn } from './twilio-look-up';
 
-/** Twilio tells of the end only, unless it is asked for more. */
+/** Twilio reports only the end of a call, unless more events are requested. */
 const EVENTS = ['initiated', 'ringing', 'answered', 'completed'] as const;
 
 /**

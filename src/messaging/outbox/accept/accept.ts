@@ -24,7 +24,7 @@ import { type FlowWay, payloadHash, validateMessages } from './validate-message'
  * gets the same answer as long as its record is kept; with another payload it is a conflict.
  */
 export interface Accept {
-  /** One outcome per message, in order; each is judged alone. Errors are DomainErrors. */
+  /** One outcome per message, in order; each is checked alone. Errors are DomainErrors. */
   accept(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
   /** A message of the service's own, which needs no checks. */
   acceptOwn(workspaceId: string, draft: Draft): Promise<void>;
@@ -159,7 +159,7 @@ function policyOfWorkspace({ policyOf }: Deps, workspaceId: string) {
   });
 }
 
-/** What is asked of a record, should there be one. */
+/** The members of a message by which it is compared with a record of the same uid. */
 type Asked = Pick<Draft, 'uid' | 'payloadHash' | 'refusal'> & { id?: string; to?: string };
 type Refused = Asked & { place: number };
 
@@ -236,7 +236,7 @@ async function answerRepeats(
     .where('m.workspace_id', '=', workspaceId)
     .where('m.uid', '=', sql<string>`any(${uids}::text[])`)
     .execute();
-  // A caller that repeats may have had no answer, and then the commit may not have been heard of here either.
+  // A caller repeats when it got no answer. Then this process may not have learned of the commit either.
   const own = new Map(Array.from(lanes.all(), (lane) => [lane.id, lane]));
   for (const { id, lane: laneId, state } of rows) {
     const lane = own.get(laneId);

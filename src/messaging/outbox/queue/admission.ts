@@ -36,7 +36,7 @@ export class Admission {
     return nextAtMs;
   }
 
-  /** Limits have changed: the senders that wait are asked for at once. */
+  /** Limits have changed: waiting senders are checked again at once. */
   resumeAll(): void {
     for (const sender of this.deps.queue.restrained()) sender.resumeAtMs = 0;
   }

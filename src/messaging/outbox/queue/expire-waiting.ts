@@ -66,8 +66,8 @@ export class ExpiringMessages {
       if (ids.length === 0) return false;
       const read = await readWaiting(db, ids);
       if (lane.lost) return false;
-      // From here to the claim nothing is awaited, so that no other part takes them meanwhile. What left the hand
-      // while the two queries ran may have been recorded since.
+      // From here to the claim nothing is awaited, so that no other part takes them meanwhile. Messages that
+      // left memory while the two queries ran may have been recorded since.
       const departed = new Set(watch.departed);
       queue.drop(ids);
       const messages = read.filter(({ id }) => !queue.has(id) && !departed.has(id));
