@@ -66,7 +66,7 @@ export const apiKeyBody = z.strictObject({ name: displayName, scopes: scopesGive
 export const workspaceBody = z.strictObject({ name: displayName, email });
 
 export const workspace = z.strictObject({ id, name: z.string() });
-const secret = z.string().meta({ description: 'Told here and never again.' });
+const secret = z.string().meta({ description: 'Shown here and never again.' });
 
 const userMembers = { id, email: z.string(), role, createdAt: time, disabledAt: time.nullable() };
 const user = z.strictObject(userMembers).meta({ id: 'User' });
@@ -78,7 +78,7 @@ export const userWithPassword = success(
       ...userMembers,
       password: secret
         .optional()
-        .meta({ description: 'If it was made for the user: told here and never again.' }),
+        .meta({ description: 'If it was made for the user: shown here and never again.' }),
     })
     .meta({ id: 'UserWithPassword' }),
 );

@@ -72,7 +72,7 @@ async function commandFrom(
   }
 }
 
-/** Steps are `turn.number`. What belongs to another turn was interrupted. */
+/** Steps are `turn.number`. A step of another turn was interrupted. */
 function isBefore(one: string, other: string): boolean {
   const [turn, step] = one.split('.').map(Number);
   const [nowTurn, nowStep] = other.split('.').map(Number);

@@ -51,7 +51,7 @@ export class PartIds {
 
   /** What the part may have been called in the answer to submit_sm, the likeliest first. */
   candidates(told: string): string[] {
-    // Who has seen no answer yet, because he has just started, goes by what others have written down.
+    // A process that has just started has seen no answer yet, and tries every form in which others may have stored ids.
     const forms = this.answered === 0 && this.setting === 'auto' ? FORMS : this.forms();
     return [...new Set(forms.flatMap((form) => WRITINGS[form](told)))];
   }

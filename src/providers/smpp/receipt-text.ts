@@ -67,7 +67,7 @@ function aboutOf(pdu: Pdu): Receipt['about'] {
   return {
     to: addressFrom(pdu.source_addr, pdu.source_addr_ton),
     from: pdu.destination_addr,
-    // Some send a 0 for none.
+    // Some centres send 0 when there is no reference.
     reference: pdu.user_message_reference || undefined,
   };
 }
