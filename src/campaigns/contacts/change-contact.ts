@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { DomainError, type FieldError } from '../../domain/errors';
 import type { CampaignTables } from '../model/tables';
-import { CONTACT_FIELDS, type ContactRow, judgeContact } from './contact-row';
+import { CONTACT_FIELDS, type ContactRow, checkContact } from './contact-row';
 import { CONTACT_COLUMNS, type ContactRecord, type ContactView, viewOfContact } from './contact-view';
 import { lockContacts } from './contacts';
 
@@ -57,10 +57,10 @@ export async function changeContact(
 
 function changed(contact: ContactView, change: ContactChange): ContactRow {
   const kept = Object.fromEntries(CONTACT_FIELDS.map((field) => [field, contact[field]]));
-  const judged = judgeContact({ ...kept, params: contact.params, ...change }, undefined);
-  if ('row' in judged) return judged.row;
+  const checked = checkContact({ ...kept, params: contact.params, ...change }, undefined);
+  if ('row' in checked) return checked.row;
   // Rows are checked with codes of the same catalogue (domain/field-codes.ts).
-  const errors = judged.findings.map(({ field, code, message }) => ({
+  const errors = checked.findings.map(({ field, code, message }) => ({
     ...{ path: field, code: code as FieldError['code'], message },
   }));
   const first = errors[0] ? `: ${errors[0].path}: ${errors[0].message}` : '';

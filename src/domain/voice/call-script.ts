@@ -66,7 +66,7 @@ export function standingOf(
   facts: readonly CallFact[],
   endedAtMs?: number,
 ): CallStanding {
-  const { detected, restarted, inputs } = judge(options, facts);
+  const { detected, restarted, inputs } = evaluate(options, facts);
   const run = new ScriptedCall(inputs, detected, endedAtMs);
   const call = callSteps(program, options);
   let next = call.next({ atMs: 0 });
@@ -83,7 +83,7 @@ export function standingOf(
  * The greeting begins when the call is answered, and who answered becomes known meanwhile. A machine that is to be hung up on, or
  * to be left a message, ends what was begun.
  */
-function judge(
+function evaluate(
   options: CallOptions,
   facts: readonly CallFact[],
 ): Pick<CallStanding, 'restarted'> & { detected: AnsweredBy | undefined; inputs: readonly CallFact[] } {

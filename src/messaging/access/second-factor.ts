@@ -14,7 +14,7 @@ export interface SecondFactor {
   /** Turns it off for a user of this workspace. Fails with `not_found` for any other. */
   remove(user: FactorUser): Promise<void>;
   /** Judges a log-in with the right password; a code that was right is used up. */
-  judge(userId: string, code: string | undefined): Promise<FactorVerdict>;
+  verify(userId: string, code: string | undefined): Promise<FactorVerdict>;
 }
 
 /** `off`: the user has no codes, and needs none. */
@@ -87,12 +87,12 @@ export function createSecondFactor({ db, now, sealing, onChanged }: SecondFactor
       onChanged();
     },
 
-    judge: (userId, code) => db.transaction().execute((tx) => judge(tx, { sealing, now }, userId, code)),
+    verify: (userId, code) => db.transaction().execute((tx) => verify(tx, { sealing, now }, userId, code)),
   };
 }
 
 /** The row is locked, so that of two log-ins with one code one is refused. */
-async function judge(
+async function verify(
   tx: Transaction<MessagingTables>,
   { sealing, now }: Pick<SecondFactorDeps, 'sealing' | 'now'>,
   userId: string,

@@ -18,8 +18,8 @@ export interface Accounts {
   list(): Promise<Account[]>;
   read(id: string): Promise<Account>;
   create(input: AccountInput, generator?: IdGenerator): Promise<Account>;
-  /** `judge` checks the resulting account like a new one. */
-  change(id: string, change: AccountChange, judge: (body: unknown) => AccountInput): Promise<Account>;
+  /** `check` checks the resulting account like a new one. */
+  change(id: string, change: AccountChange, check: (body: unknown) => AccountInput): Promise<Account>;
   secretsOf(id: string): Promise<Record<string, unknown>>;
   /** Senders that the carriers of these accounts refuse, by account. */
   closedSenders(ids: readonly string[]): Promise<Map<string, ClosedSender[]>>;
@@ -60,9 +60,9 @@ export function createAccounts(deps: {
     },
     secretsOf: async (id) => openAccountSecrets(sealing, await find(db, id)),
     create: (input, generator = RANDOM) => inOrder((tx) => insert(tx, sealing, generator.id('acc'), input)),
-    change: (id, change, judge) => {
+    change: (id, change, check) => {
       refuseEnvironment(id);
-      return inOrder((tx) => update(tx, sealing, id, (row, secrets) => judge(changed(row, secrets, change))));
+      return inOrder((tx) => update(tx, sealing, id, (row, secrets) => check(changed(row, secrets, change))));
     },
     closedSenders: (ids) => closedSendersOf(db, ids),
     async reopen(id, which) {

@@ -33,15 +33,15 @@ export function impossibleRule(
     const reached = carriers.reachOfMessage(message);
     // Most installations have an account here that can send everything, so that nothing is filled in.
     if (reached.usual.some(({ kind }) => !isVendor(kind))) return undefined;
-    const judge = (body: string) =>
+    const check = (body: string) =>
       findInabilities({ channel, from, voice, body }, [reached], unable).filter(
         ({ severity }) => severity === 'error',
       );
-    const findings = judge(filled());
+    const findings = check(filled());
     if (findings.length === 0) return undefined;
     // If the template alone makes sending impossible, the campaign stops. If the recipient's values do, only
     // this recipient ends.
-    const ofAll = template !== undefined && judge(emptyBody(template)).length > 0;
+    const ofAll = template !== undefined && check(emptyBody(template)).length > 0;
     const code = ofAll ? 'not_possible' : 'message_not_possible';
     return new DomainError(code, findings.map(({ message: text }) => text).join('; '), {
       errors: findings.map(({ about, message: text }) => ({

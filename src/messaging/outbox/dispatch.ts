@@ -259,7 +259,7 @@ export class Dispatcher {
     const provider = carrier.name;
     const recorder = new Recorder({
       ...{ db, provider, lanes, log },
-      judge: (leaving, results) => this.judge({ id, limiter }, leaving, results),
+      classifyResults: (leaving, results) => this.classifyResults({ id, limiter }, leaving, results),
       onRecorded: (results) => this.recorded(limiter.provider.name, results),
       onNotOurs: (results) => this.notOurs(results),
     });
@@ -279,7 +279,7 @@ export class Dispatcher {
   }
 
   /** What the results mean for the channel and for its senders. */
-  private judge(
+  private classifyResults(
     { id, limiter }: Pick<ChannelWay, 'id' | 'limiter'>,
     leaving: readonly Leaving[],
     results: readonly HandOverResult[],
@@ -296,10 +296,10 @@ export class Dispatcher {
       });
     }
     // Results that came for a whole batch were passed to the limiter when they came.
-    const judged = limiter.provider.capabilities.answersEach
+    const classified = limiter.provider.capabilities.answersEach
       ? limiter.onResults(handOvers, results)
       : results;
-    return judged.map((result, i) => {
+    return classified.map((result, i) => {
       const message = leaving[i]?.message;
       if (message && result.kind === 'sender') return this.closeSender({ id, limiter }, message, result);
       if (!message || (result.kind !== 'account' && result.kind !== 'throttled')) return result;

@@ -106,7 +106,7 @@ class Simulator implements Provider {
     this.journal.catchUp();
     const at = new Date();
     const batch: Batch = { at: at.toISOString(), atMs: at.getTime(), lines: '', taken: new Map(), followed };
-    const results = messages.map((message) => this.judge(message, batch, mayLeave));
+    const results = messages.map((message) => this.decide(message, batch, mayLeave));
     if (batch.taken.size > 0 && !this.record(batch)) {
       return messages.map(() => ({ kind: 'transient', code: 'record_not_writable' }));
     }
@@ -123,7 +123,7 @@ class Simulator implements Provider {
     this.journal.close();
   }
 
-  private judge(message: HandOver, batch: Batch, mayLeave: MayLeave): HandOverResult {
+  private decide(message: HandOver, batch: Batch, mayLeave: MayLeave): HandOverResult {
     const providerId = `sim-${hex(hash64(message.id, this.options.seed))}`;
     const isKnown = this.ids.has(message.id) || batch.taken.has(message.id);
     if (isKnown && this.capabilities.idempotent) return { kind: 'accepted', providerId };

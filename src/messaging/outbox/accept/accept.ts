@@ -76,8 +76,8 @@ export function createAccept(deps: Deps): Accept {
       const { flowWay, senderRule, impossible } = deps;
       const policy = await policyOfWorkspace(deps, workspaceId);
       const rules = { policy, flowWay, senderRule, impossible };
-      const judged = await allJudged(
-        messages.map((message) => judge(() => validateMessages(templates, workspaceId, message, now, rules))),
+      const checked = await allChecked(
+        messages.map((message) => check(() => validateMessages(templates, workspaceId, message, now, rules))),
       );
       const outcomes: Outcome<Accepted>[] = new Array(messages.length);
       const drafts: Draft[] = [];
@@ -91,7 +91,7 @@ export function createAccept(deps: Deps): Accept {
         marketing: outbox.room(workspaceId, 'marketing', messages.length),
         transactional: outbox.room(workspaceId, 'transactional', messages.length),
       };
-      judged.forEach((one, i) => {
+      checked.forEach((one, i) => {
         if (!one.ok) {
           if (isDomainError(one.error)) refuse(i, one.error);
           else outcomes[i] = one;
@@ -123,10 +123,10 @@ export function createAccept(deps: Deps): Accept {
   };
 }
 
-type Judged = Outcome<Draft>;
+type Checked = Outcome<Draft>;
 
 /** Makes no promise when memory has all that is asked, because most messages need no more and each promise costs time. */
-function judge(validate: () => MaybePromise<Draft>): MaybePromise<Judged> {
+function check(validate: () => MaybePromise<Draft>): MaybePromise<Checked> {
   try {
     const draft = validate();
     return draft instanceof Promise ? draft.then(valid, invalid) : valid(draft);
@@ -135,12 +135,12 @@ function judge(validate: () => MaybePromise<Draft>): MaybePromise<Judged> {
   }
 }
 
-const valid = (draft: Draft): Judged =>
+const valid = (draft: Draft): Checked =>
   draft.refusal ? invalid(draft.refusal) : { ok: true, answer: draft };
-const invalid = (error: unknown): Judged => ({ ok: false, error });
+const invalid = (error: unknown): Checked => ({ ok: false, error });
 
-const allJudged = (judged: MaybePromise<Judged>[]): MaybePromise<Judged[]> =>
-  judged.some((one) => one instanceof Promise) ? Promise.all(judged) : (judged as Judged[]);
+const allChecked = (checked: MaybePromise<Checked>[]): MaybePromise<Checked[]> =>
+  checked.some((one) => one instanceof Promise) ? Promise.all(checked) : (checked as Checked[]);
 
 const isToBeSent = (outcome: Outcome<Accepted> | undefined) =>
   outcome?.ok === true && !outcome.answer.duplicate && outcome.answer.state !== 'suppressed';

@@ -169,7 +169,7 @@ class WayLimiter implements ProviderLimiter {
 
   readonly handOver: ProviderLimiter['handOver'] = async (messages, mayLeave) => {
     const startedAt = Date.now();
-    const results = this.breaker.judge(
+    const results = this.breaker.onResults(
       messages,
       this.seen(await this.answersOf(messages, mayLeave)),
       startedAt,
@@ -184,7 +184,7 @@ class WayLimiter implements ProviderLimiter {
 
   readonly handOverOne: ProviderLimiter['handOverOne'] = async (message, mayLeave) => {
     const startedAt = Date.now();
-    const [result] = this.breaker.judge(
+    const [result] = this.breaker.onResults(
       [message],
       this.seen(await this.answersOf([message], mayLeave)),
       startedAt,

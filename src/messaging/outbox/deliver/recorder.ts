@@ -29,7 +29,7 @@ interface Deps {
   lanes: Pick<Lanes, 'lose'>;
   log: Log;
   /** What the results mean for the channel as a whole. They may be changed by it. */
-  judge(leaving: readonly Leaving[], results: readonly HandOverResult[]): readonly HandOverResult[];
+  classifyResults(leaving: readonly Leaving[], results: readonly HandOverResult[]): readonly HandOverResult[];
   /** These are recorded. */
   onRecorded(results: readonly Recorded[]): Promise<void>;
   /** Another process recorded these, or this one did and did not hear of it: the table knows more than we do. */
@@ -121,14 +121,16 @@ export class Recorder {
 
   private async writePending(): Promise<void> {
     const some = this.pending.splice(0, LIMITS.recordResultsMax);
-    const judged = this.deps.judge(
+    const classified = this.deps.classifyResults(
       some.map(({ leaving }) => leaving),
       some.map(({ result }) => result),
     );
     const now = Date.now();
     const parts = new Map<string, { lane: Lane; results: Recorded[] }>();
     some.forEach(({ leaving: { message, group } }, i) => {
-      const verdict = counted(attemptResult(message, judged[i] ?? { kind: 'unknown' }, now, Math.random()));
+      const verdict = counted(
+        attemptResult(message, classified[i] ?? { kind: 'unknown' }, now, Math.random()),
+      );
       const key = `${group.lane.id}/${message.workspaceId}`;
       const part = parts.get(key) ?? { lane: group.lane, results: [] };
       parts.set(key, part);
