@@ -236,7 +236,10 @@ function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
     senderRule: parts.senders.refusalOf,
     log,
   });
-  const timeline = createContactTimeline({ db, news: contactActivity(storage.tables<MessagingTables>()) });
+  const timeline = createContactTimeline({
+    db,
+    activity: contactActivity(storage.tables<MessagingTables>()),
+  });
   return [
     stopRoutes({ stops }),
     overviewRoutes(createOverview({ storage, delivery, accounts: accountsOf(parts).store })),

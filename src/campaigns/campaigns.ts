@@ -25,9 +25,9 @@ import { readCsvRows, readNdjsonRows } from './contacts/uploaded-rows';
 import { listSkipped, type SkippedContact, skippedPages } from './explain/skipped';
 import { findRun, readCampaign, summaryOf } from './model/campaign-record';
 import type {
-  CallNote,
   CampaignHolds,
   CampaignSchedules,
+  IdempotencyMark,
   NoticeRule,
   RunLauncher,
   SenderRate,
@@ -123,7 +123,7 @@ function steering(deps: CampaignsDeps, { launch, carryOut }: Launching) {
   const { db, templates, launcher, senderRule, insecureLinks, log } = deps;
   return {
     /** With a note, the action is applied once, however often the call is repeated. */
-    async act(workspaceId: string, campaignId: string, action: Action, note?: CallNote) {
+    async act(workspaceId: string, campaignId: string, action: Action, note?: IdempotencyMark) {
       if (action === 'start') {
         const campaign = await readCampaign(db, workspaceId, campaignId);
         if (campaign.stage === 'draft') requireAudience(campaignId, campaign, campaign.ownMembers);
@@ -138,7 +138,7 @@ function steering(deps: CampaignsDeps, { launch, carryOut }: Launching) {
     },
 
     /** With a note, only to recipients who had failed when the call was made first. */
-    async retryFailed(workspaceId: string, campaignId: string, which: RetriedWhich, note?: CallNote) {
+    async retryFailed(workspaceId: string, campaignId: string, which: RetriedWhich, note?: IdempotencyMark) {
       const found = await retryFailed(db, workspaceId, campaignId, which, note);
       const { retried, tell, launch: launched } = found;
       await launch(workspaceId, campaignId, launched ? { launch: launched } : {});
@@ -148,7 +148,7 @@ function steering(deps: CampaignsDeps, { launch, carryOut }: Launching) {
     },
 
     /** Releases the next stages of a release. With a note, once, however often the call is repeated. */
-    async release(workspaceId: string, campaignId: string, stages: number | 'all', note?: CallNote) {
+    async release(workspaceId: string, campaignId: string, stages: number | 'all', note?: IdempotencyMark) {
       await letGo(db, workspaceId, campaignId, { stages, note });
       const campaign = await readCampaign(db, workspaceId, campaignId);
       return { ...summaryOf(campaign), release: await readReleaseView(db, campaign) };

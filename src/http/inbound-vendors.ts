@@ -8,7 +8,7 @@ import type { Log } from '../log';
 import type { CallbackAccounts, FoundAccount } from '../messaging/carriers/callback-accounts';
 import { type CommandedCall, commandAgain, commandNext } from '../messaging/commanded-calls';
 import type { Delivery } from '../messaging/delivery';
-import type { CallNews, VendorCalls } from '../messaging/vendor-calls';
+import type { CallReport, VendorCalls } from '../messaging/vendor-calls';
 import type { MailEventTools } from '../providers/mail-events/mail-events';
 import { MAIL_SERVICES } from '../providers/mail-events/mail-services';
 import type { InboundSink, ReceiptSink } from '../providers/provider';
@@ -162,7 +162,7 @@ async function command(
   commands: VendorCommands,
   { id, ...found }: FoundAccount,
   facts: CallFacts & { providerId: string },
-  steer: CallNews['steer'],
+  steer: CallReport['steer'],
 ): Promise<void> {
   const { messageId, providerId } = facts;
   if (messageId === undefined) return;

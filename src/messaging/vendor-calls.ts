@@ -33,7 +33,7 @@ export interface VendorCalls extends CallDesk {
    */
   goOn(provider: string, step: string | undefined, facts: CallFacts): Promise<NextStep | undefined>;
   /** Records what a callback reports about a call of this provider. */
-  hear(provider: string, facts: CallFacts): Promise<CallNews>;
+  hear(provider: string, facts: CallFacts): Promise<CallReport>;
   /** Its receipts are stored: the call may be forgotten soon. */
   ended(messageId: string): Promise<void>;
 }
@@ -50,7 +50,7 @@ export interface NextDocument extends Omit<NextStep, 'step'> {
   path: string;
 }
 
-export interface CallNews {
+export interface CallReport {
   receipts: Receipt[];
   isOver: boolean;
   /** What is to become of the call at once, because of who answered. */
@@ -331,7 +331,7 @@ function newReports(before: CallStanding, after: CallStanding) {
   return after.reports.filter((report) => !known.has(JSON.stringify(report)));
 }
 
-function steerTo({ token }: Call, standing: CallStanding): CallNews['steer'] {
+function steerTo({ token }: Call, standing: CallStanding): CallReport['steer'] {
   // No step's answer: the carrier comes from where it was.
   return standing.restarted === 'hang_up' ? { hangUp: true } : { path: `${token}/${AGAIN}` };
 }

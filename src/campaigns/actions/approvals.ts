@@ -77,8 +77,8 @@ export function createApprovals({
       if (campaign.stage === 'draft')
         await checkReferences(db, templates, workspaceId, campaign, { senderRule });
       requireSecureLinks(campaign, insecureLinks);
-      const consequence = await approveCampaign(db, workspaceId, campaignId, call);
-      await carryOut(workspaceId, campaignId, consequence, { holds: false });
+      const effects = await approveCampaign(db, workspaceId, campaignId, call);
+      await carryOut(workspaceId, campaignId, effects, { holds: false });
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },
   };

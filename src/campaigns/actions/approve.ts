@@ -6,17 +6,17 @@ import { contactsOf } from '../approval/approval-rule';
 import { forgetDigests, requireSame } from '../approval/digest';
 import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
 import { databaseNow } from '../model/database-now';
-import type { CallNote } from '../model/dependencies';
+import type { IdempotencyMark } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { addressOf, type RunAddress } from '../runs/run-rows';
-import { type Consequence, illegal, startDraft, toldAgain } from './campaign-actions';
+import { illegal, startDraft, toldAgain, type WorkflowEffects } from './campaign-actions';
 
 type Tx = Transaction<CampaignTables>;
 
 export interface ApproveCall {
   digest: string;
   userId: string;
-  note?: CallNote | undefined;
+  note?: IdempotencyMark | undefined;
 }
 
 /**
@@ -29,7 +29,7 @@ export async function approveCampaign(
   workspaceId: string,
   campaignId: string,
   { digest, userId, note }: ApproveCall,
-): Promise<Consequence> {
+): Promise<WorkflowEffects> {
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     refuseOwn(campaign, userId);

@@ -5,7 +5,7 @@ import { nextIn, recurrenceOf } from '../../domain/recurrence';
 import { type HourOptions, runStart } from '../../domain/time-zones/recipient-hours';
 import { requireApproval } from '../approval/approval-rule';
 import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
-import type { CallNote } from '../model/dependencies';
+import type { IdempotencyMark } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { frozenShards } from '../runs/run-end';
 import {
@@ -21,7 +21,7 @@ import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from '
 import { requireAudience, requireLists } from './campaign-checks';
 
 /** Signals and launches that follow once the change is committed. */
-export type Consequence = ScheduleChange;
+export type WorkflowEffects = ScheduleChange;
 
 type Tx = Transaction<CampaignTables>;
 
@@ -37,8 +37,8 @@ export async function changeCampaign(
   workspaceId: string,
   campaignId: string,
   action: Action,
-  note?: CallNote,
-): Promise<Consequence> {
+  note?: IdempotencyMark,
+): Promise<WorkflowEffects> {
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     const noted = note && (await note.execute(tx)).rows[0];
@@ -78,7 +78,7 @@ export async function unarchive(
 }
 
 /** The attempt that did it may have died before the run was signalled; a second signal is harmless. */
-export async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action): Promise<Consequence> {
+export async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action): Promise<WorkflowEffects> {
   const again = launchAgain(campaign);
   if (action === 'start' || (campaign.stage !== 'started' && !hasSchedule(campaign))) return again;
   const told = (await liveRunsOf(tx, campaign.id)).map(addressOf);
@@ -86,7 +86,7 @@ export async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action
 }
 
 /** An attempt may have died before it launched the run that it created; a repeated launch is harmless. */
-export function launchAgain({ run, options }: CampaignRecord): Consequence {
+export function launchAgain({ run, options }: CampaignRecord): WorkflowEffects {
   return {
     ...(options.schedule?.cron === undefined ? {} : { schedule: true }),
     ...(run && isLive(run.phase)
@@ -127,7 +127,7 @@ export async function startDraft(
   tx: Tx,
   workspaceId: string,
   campaign: CampaignRecord,
-): Promise<Consequence> {
+): Promise<WorkflowEffects> {
   if (campaign.stage === 'started') return {};
   requireAudience(campaign.id, campaign, campaign.ownMembers);
   await requireLists(tx, workspaceId, campaign.contactListIds);
@@ -155,7 +155,7 @@ async function steer(
   workspaceId: string,
   campaign: CampaignRecord,
   action: Action,
-): Promise<Consequence> {
+): Promise<WorkflowEffects> {
   if (action === 'start') await requireLists(tx, workspaceId, campaign.contactListIds);
   return steerSchedule(tx, workspaceId, campaign, action);
 }
@@ -164,7 +164,7 @@ const isOver = ({ id, phase }: CampaignRecord) =>
   new DomainError('illegal_transition', `The schedule of campaign ${id} is over; edit it first`, { phase });
 
 /** Canceled before it began: the run that records this never sent anything. */
-async function withdraw(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<Consequence> {
+async function withdraw(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<WorkflowEffects> {
   const runId = campaign.run?.id ?? (await insertRun(tx, { id: campaign.id, workspaceId }, 'started'));
   await withdrawRun(tx, runId);
   await sql`update campaigns set stage = 'started', updated_at = now() where id = ${campaign.id}`.execute(tx);
@@ -182,7 +182,7 @@ async function control(
   workspaceId: string,
   { id, run, stage, contactListIds }: CampaignRecord,
   action: Exclude<Action, 'start'>,
-): Promise<Consequence> {
+): Promise<WorkflowEffects> {
   if (action === 'resume' && run?.phase === 'failed') {
     if (run.recipients_deleted_at) {
       throw new DomainError(

@@ -3,7 +3,7 @@ import { isLive } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { requireApproval } from '../approval/approval-rule';
 import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
-import type { CallNote } from '../model/dependencies';
+import type { IdempotencyMark } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { lockRelease } from '../release/release-rows';
 import { loadRun } from '../runs/runs';
@@ -18,7 +18,7 @@ export async function letGo(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   campaignId: string,
-  { stages, note }: { stages: number | 'all'; note?: CallNote | undefined },
+  { stages, note }: { stages: number | 'all'; note?: IdempotencyMark | undefined },
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);

@@ -201,7 +201,7 @@ export interface SendLauncher {
  * must not do again what would have another effect by now. For example, repeating the call that scheduled a
  * campaign must not start it.
  */
-export type CallNote = RawBuilder<{ attempt: number; since: string }>;
+export type IdempotencyMark = RawBuilder<{ attempt: number; since: string }>;
 
 /** What the messaging half knows about a contact (contact-timeline.ts). */
 export interface ContactActivity {

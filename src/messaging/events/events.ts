@@ -55,7 +55,7 @@ class StoredEventFeed implements EventFeed {
     for (;;) {
       const leftMs = deadline - Date.now();
       // Listen before the query, because an event written in between would otherwise not wake the reader.
-      const awaited = leftMs > 0 ? this.news(workspaceId, leftMs, signal) : undefined;
+      const awaited = leftMs > 0 ? this.waitForEvents(workspaceId, leftMs, signal) : undefined;
       try {
         const page = await readAfter(this.deps.db, workspaceId, position, limit);
         // A page may be full of numbers without an event; later events may exist already, so read on.
@@ -106,7 +106,7 @@ class StoredEventFeed implements EventFeed {
   }
 
   /** Resolves when there may be new events, at the latest after `ms`. */
-  private news(
+  private waitForEvents(
     workspaceId: string,
     ms: number,
     signal: AbortSignal | undefined,

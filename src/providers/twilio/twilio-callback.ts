@@ -19,7 +19,7 @@ export function readTwilioCallback(callback: Callback, account: CallbackAccount)
   if (!isGenuine(callback, account, fields)) return { kind: 'refused' };
   const messageId = callback.query.get(MESSAGE_PARAMETER) ?? undefined;
   const read = { kind: 'read' as const, receipts: [], inbound: [], calls: [], reply: EMPTY };
-  if (fields.has('CallSid')) return { ...read, ...callNews(fields, messageId) };
+  if (fields.has('CallSid')) return { ...read, ...callReport(fields, messageId) };
   const status = fields.get('MessageStatus') ?? fields.get('SmsStatus') ?? '';
   const receipt = receiptOf(status, fields, messageId);
   if (receipt) return { ...read, receipts: [receipt] };
@@ -113,7 +113,7 @@ const HANDLED: Readonly<Record<string, InboundSms['handledAs']>> = {
   HELP: 'help',
 };
 
-function callNews(fields: URLSearchParams, messageId: string | undefined) {
+function callReport(fields: URLSearchParams, messageId: string | undefined) {
   const providerId = fields.get('CallSid') ?? undefined;
   const status = (fields.get('CallStatus') ?? '').toLowerCase();
   const ids = { id: messageId, providerId };
