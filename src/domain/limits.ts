@@ -24,7 +24,7 @@ export const LIMITS = {
   /** Points of a timeline: as many as a wide screen has columns, and unless asked, as many as a plot needs. */
   timelinePoints: 1_000,
   timelinePointsDefault: 200,
-  /** What a page shows of what goes on, and how long one reading of the outbox serves all callers. */
+  /** Live campaigns that the overview shows, and how long one reading of the outbox serves all callers. */
   liveCampaignsListed: 50,
   outboxOverviewMs: 1_000,
   /**

@@ -58,7 +58,7 @@ export function withFirstChange<Result>(companion: Companion, work: () => Result
   return current.run(companion, work);
 }
 
-/** For what is kept about work that is not its change, such as a count of failed attempts. */
+/** Runs work outside the call's change, such as counting a failed attempt. */
 export function unaccompanied<Result>(work: () => Result): Result {
   return current.exit(work);
 }

@@ -16,9 +16,9 @@ const READ_BYTES_MAX = LIMITS.queuedBytes / 16;
 const READINGS_MAX = 3;
 
 /**
- * Fills the windows of memory from the table: with messages beyond a window's share, of a later time, released from
- * a hold, to be tried again, or left by a partition's former owner. Each flow has the moment at which reading it is
- * worth while, so that an idle service asks the database nothing but which flows have something, twice a minute.
+ * Fills the windows of memory from the table: with messages beyond a window's share, of a later time,
+ * released from a hold, to be tried again, or left by a partition's former owner. Each flow knows when to
+ * read it next, so that an idle service only asks the database, twice a minute, which flows have messages.
  */
 export class DuePoller {
   private readings = 0;
