@@ -122,7 +122,7 @@ async function tellRuns(
         failed += 1;
         log.warn(
           { err: error, runId: run.runId },
-          'a run could not be told that a stop has ended; it will be again',
+          'could not signal a run about the end of a stop; trying again',
         );
       });
     });
@@ -148,10 +148,7 @@ async function tellSends(
     await inParallel(rows, AT_ONCE, async ({ id }) => {
       await launcher.wakeSend(id).catch((error: unknown) => {
         failed += 1;
-        log.warn(
-          { err: error, sendId: id },
-          'a send could not be told that a stop has ended; it will be again',
-        );
+        log.warn({ err: error, sendId: id }, 'could not signal a send about the end of a stop; trying again');
       });
     });
     if (rows.length < LIMITS.sendsTold) return failed;

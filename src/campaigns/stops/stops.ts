@@ -32,7 +32,7 @@ export function createStops(deps: {
     changed(workspaceId).catch((error: unknown) =>
       log.warn(
         { err: error, workspaceId },
-        'a stop could not be looked at at once; it will be within a second',
+        'could not apply a stop at once; it will be applied within a second',
       ),
     );
   return {

@@ -262,7 +262,7 @@ export class Feeds {
     this.warnedAt = Date.now();
     this.parts.log.warn(
       { err: error, workspaceId: feed.workspaceId },
-      'what became of messages could not be asked for; it is asked for again, at the latest after half a minute',
+      'could not read an event feed; trying again within half a minute',
     );
   }
 }

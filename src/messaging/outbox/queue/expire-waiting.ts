@@ -44,7 +44,7 @@ export class ExpiringMessages {
     this.timer = setTimeout(() => {
       this.sweep()
         .catch((error: unknown) =>
-          this.deps.log.warn({ err: error }, 'Messages whose time is over could not be read'),
+          this.deps.log.warn({ err: error }, 'Expired messages could not be read; trying again'),
         )
         .finally(() => this.running && this.schedule());
     }, LIMITS.expireWaitingMs);
