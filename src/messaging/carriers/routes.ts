@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Account } from '../../domain/account';
 import { CHANNELS } from '../../domain/channel';
 import { DomainError, type FieldError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
 import type { Route, Routed } from '../../domain/route';
 import type { Inability, Wish } from '../../providers/vendor/vendor';
 import type { MessagingTables } from '../model/tables';
@@ -69,6 +70,9 @@ const namesOf = ({ channel, workspace, accounts }: Route): NamesOfRoute => ({
   ...{ channel, workspace, accounts: accounts.map(({ account }) => account) },
 });
 
+/** In routes that are malformed otherwise, an id may be any text. */
+const shortOf = (id: string): string => id.slice(0, LIMITS.idChars);
+
 function findings(
   routes: readonly NamesOfRoute[],
   accounts: readonly Account[],
@@ -82,14 +86,14 @@ function findings(
       errors.push({
         path: `${at}.workspace`,
         code: 'not_found',
-        message: `There is no workspace ${workspace}`,
+        message: `There is no workspace ${shortOf(workspace)}`,
       });
     }
     for (const [j, id] of named.entries()) {
       if (id === undefined) continue;
       const path = `${at}.accounts.${j}.account`;
       const account = accounts.find((one) => one.id === id);
-      if (!account) errors.push({ path, code: 'not_found', message: `There is no account ${id}` });
+      if (!account) errors.push({ path, code: 'not_found', message: `There is no account ${shortOf(id)}` });
       else if (channel && !account.channels.includes(channel)) {
         errors.push({ path, code: 'not_applicable', message: `The account has no channel ${channel}` });
       }
