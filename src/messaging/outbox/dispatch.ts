@@ -364,10 +364,7 @@ export class Dispatcher {
         notCalled.map(({ message }) => message.id),
       )
       .catch((error: unknown) => {
-        log.warn(
-          { err: error },
-          'Calls that were not placed still count towards the limits of their senders',
-        );
+        log.warn({ err: error }, 'Calls that were not placed still count towards sender limits');
       });
     // An early receipt may end a doubt.
     const offered = verdicts.filter(({ state }) => state === 'sent' || state === 'unknown');
