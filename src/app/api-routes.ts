@@ -136,7 +136,7 @@ export interface AccountsParts {
     account: Pick<Account, 'id' | 'kind' | 'settings'>,
     secrets: Record<string, unknown>,
   ): Promise<{ ok: boolean; detail: string }>;
-  /** Of an account of the environment, as far as `check` needs them. */
+  /** The secrets of an account that the environment made, as far as `check` needs them. */
   secretsOf(account: Account): Record<string, unknown>;
 }
 
@@ -153,7 +153,7 @@ export function apiRoutes(parts: ApiParts): Routes {
 type Routes = ((app: App) => void | Promise<void>)[];
 type Stops = ReturnType<typeof createStops>;
 
-/** Of the process itself, and of who may call it. */
+/** Routes about the process itself, and about its callers. */
 function installationRoutes(parts: ApiParts): Routes {
   const { storage, identity, delivery, senders, publicUrl, log } = parts;
   return [
@@ -180,7 +180,7 @@ function installationRoutes(parts: ApiParts): Routes {
   ];
 }
 
-/** Of the messaging service. */
+/** Routes of the messaging service. */
 function messagingRoutes(parts: ApiParts, stops: Stops): Routes {
   const { storage, identity, delivery, versions } = parts;
   const db = storage.tables<MessagingTables>();
@@ -218,7 +218,7 @@ function messagingRoutes(parts: ApiParts, stops: Stops): Routes {
   ];
 }
 
-/** Of campaigns and their contacts. */
+/** Routes of campaigns and their contacts. */
 function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
   const { storage, delivery, launcher, log } = parts;
   const db = storage.tables<CampaignTables>();
@@ -236,7 +236,10 @@ function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
     senderRule: parts.senders.refusalOf,
     log,
   });
-  const timeline = createContactTimeline({ db, news: contactActivity(storage.tables<MessagingTables>()) });
+  const timeline = createContactTimeline({
+    db,
+    activity: contactActivity(storage.tables<MessagingTables>()),
+  });
   return [
     stopRoutes({ stops }),
     overviewRoutes(createOverview({ storage, delivery, accounts: accountsOf(parts).store })),

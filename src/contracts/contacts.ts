@@ -21,7 +21,10 @@ export const contactEraseQuery = z.object({
   erase: z.literal('true', { error: 'Deleting a contact erases the person everywhere: say erase=true' }),
 });
 
-/** The envelope alone: its fields are judged as those of an import's row are (campaigns/contacts/contact-row.ts). */
+/**
+ * The envelope alone, because its fields are checked like those of an import's row
+ * (campaigns/contacts/contact-row.ts).
+ */
 export const contactChangeBody = z.record(z.string(), z.unknown());
 
 /** What the contacts' endpoints answer (api.md 16). */

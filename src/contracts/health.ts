@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CHANNELS } from '../domain/channel';
 import { id } from './envelope';
 
-/** What everybody may ask of the process itself, and what carriers are told. */
+/** Answers about the process itself, which need no credentials, and answers to carriers. */
 export const alive = z.strictObject({ status: z.literal('ok') });
 
 export const ready = z.strictObject({

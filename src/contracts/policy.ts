@@ -19,7 +19,7 @@ const channels = z
   .max(CHANNELS.length)
   .refine(isSet, refused('repeated', 'A channel stands here twice'));
 const DOMAIN = /^@(?=.{4,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+$/i;
-// Placeholders are the template's; what is added after them is the same for everybody.
+// The added text has no placeholders, because it is the same for every recipient.
 const optOutText = z
   .string()
   .trim()

@@ -51,7 +51,7 @@ export function contactRoutes(app: App, { contacts }: { contacts: Contacts }): v
   });
 
   const exporting = { operation: exportContact, params: idParams };
-  // Without HEAD: it would read everything to show none of it.
+  // Without HEAD, because it would read all rows and return none of them.
   app.get(
     '/api/contact/:id/export',
     { config, schema: exporting, exposeHeadRoute: false },

@@ -54,7 +54,8 @@ export function sessionRoutes({ sessions, publicUrl, tls = false }: SessionRoute
       { config: { auth: 'session', enrols: true }, schema: { operation: whoAmI } },
       async (request) => {
         const user = await sessions.whoAmI(callerOf(request).userId ?? '');
-        if (!user) throw new DomainError('unauthenticated', 'This user no longer exists');
+        if (!user)
+          throw new DomainError('unauthenticated', 'This user no longer exists; log in as another one');
         return { success: true, user };
       },
     );

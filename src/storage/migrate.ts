@@ -144,7 +144,7 @@ const GRADUAL: Record<string, readonly GradualUpdate[]> = {
   '0060-message-lists': messageLists.UPDATES,
 };
 
-/** Those of all migrations, in order. */
+/** Statements for the online indexes of all migrations, in order. */
 export const onlineIndexes = (): string =>
   Object.entries(ONLINE)
     .filter(([migration]) => migration in MIGRATIONS)

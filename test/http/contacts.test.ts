@@ -14,12 +14,16 @@ describeWithDatabase('contacts over HTTP', (database) => {
   let server: TestServer;
   beforeAll(async () => {
     db = (await database.open()).tables<CampaignTables>();
-    const news = {
+    const activity = {
       messagesOf: async () => [],
       suppressionsOf: async () => [],
       liftedOf: async () => [],
     };
-    const contacts = createContacts({ db, timeline: createContactTimeline({ db, news }), suppressErased });
+    const contacts = createContacts({
+      db,
+      timeline: createContactTimeline({ db, activity }),
+      suppressErased,
+    });
     server = await startServer(db, [(scope) => contactRoutes(scope, { contacts })]);
   });
   afterAll(() => server.close());

@@ -23,7 +23,7 @@ export async function exportContact(
   return { contact, lists: await listsOf(db, key), pages: entryPages(timeline, key) };
 }
 
-/** A campaign's own audience is a list without a row, and is told by the runs among the entries. */
+/** A campaign's own audience is a list without a row; the runs among the entries show it. */
 async function listsOf(db: Kysely<CampaignTables>, { workspaceId, contactId }: ContactKey) {
   const { rows } = await sql<{ id: string; name: string; addedAt: Date }>`
     select l.id, l.name, m.added_at as "addedAt"

@@ -76,9 +76,9 @@ interface OfRun {
 
 export function createContactTimeline(deps: {
   db: Kysely<CampaignTables>;
-  news: ContactActivity;
+  activity: ContactActivity;
 }): ContactTimeline {
-  const { db, news } = deps;
+  const { db, activity } = deps;
   return {
     async read({ workspaceId, contactId }, { after, limit }) {
       const contact = await db
@@ -87,7 +87,7 @@ export function createContactTimeline(deps: {
         .where('id', '=', contactId)
         .where('workspace_id', '=', workspaceId)
         .executeTakeFirst();
-      if (!contact) throw new DomainError('not_found', `There is no contact ${contactId}`);
+      if (!contact) throw new DomainError('not_found', `No contact ${contactId} in this workspace`);
       const addresses = [contact.email, contact.phone].flatMap((one) => (one ? [addressKey(one)] : []));
       const scope: Scope = { workspaceId, contactId, addresses, after, limit: limit + 1 };
       const found: TimelineEntry[] = [
@@ -95,11 +95,11 @@ export function createContactTimeline(deps: {
         ...(await skippedEntries(db, scope)),
         ...(await sendEntries(db, scope)),
         ...(await placeEntries(db, scope)),
-        ...(await suppressionEntries(news, scope)),
+        ...(await suppressionEntries(activity, scope)),
       ];
       found.sort((one, other) => (isBefore(positionOf(other), positionOf(one)) ? -1 : 1));
       const entries = found.slice(0, limit);
-      await addMessages(news, workspaceId, entries);
+      await addMessages(activity, workspaceId, entries);
       const last = entries.at(-1);
       return { entries, next: found.length > limit && last ? positionOf(last) : undefined };
     },
@@ -213,15 +213,15 @@ async function placeEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<E
   return rows.map((row) => ({ ...row, kind: 'cap_place' }));
 }
 
-async function suppressionEntries(news: ContactActivity, scope: Scope): Promise<TimelineEntry[]> {
-  const blocks = await news.suppressionsOf(scope.workspaceId, scope.addresses);
+async function suppressionEntries(activity: ContactActivity, scope: Scope): Promise<TimelineEntry[]> {
+  const blocks = await activity.suppressionsOf(scope.workspaceId, scope.addresses);
   const entries = blocks.map(({ id, changedAt, ...block }) => ({
     kind: 'suppression' as const,
     at: changedAt,
     key: `b.${id}`,
     ...block,
   }));
-  const lifted = (await news.liftedOf(scope.workspaceId, scope.addresses)).map(
+  const lifted = (await activity.liftedOf(scope.workspaceId, scope.addresses)).map(
     ({ id, liftedAt, ...block }) => ({
       kind: 'suppression_lifted' as const,
       at: liftedAt,
@@ -234,14 +234,14 @@ async function suppressionEntries(news: ContactActivity, scope: Scope): Promise<
 }
 
 async function addMessages(
-  news: ContactActivity,
+  activity: ContactActivity,
   workspaceId: string,
   entries: readonly TimelineEntry[],
 ): Promise<void> {
   const recipients = entries.filter((entry): entry is EntryOf<'recipient'> => entry.kind === 'recipient');
   const uids = recipients.flatMap(({ messages }) => messages.map(({ uid }) => uid));
   if (uids.length === 0) return;
-  const known = new Map((await news.messagesOf(workspaceId, uids)).map((one) => [one.uid, one]));
+  const known = new Map((await activity.messagesOf(workspaceId, uids)).map((one) => [one.uid, one]));
   for (const recipient of recipients) {
     recipient.messages = recipient.messages.flatMap(({ uid }) => known.get(uid) ?? []);
   }

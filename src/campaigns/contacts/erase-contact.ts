@@ -59,7 +59,10 @@ export async function eraseContact(
   });
 }
 
-/** Those of now and those that runs were frozen with; email addresses in lower case as well, as most records have them. */
+/**
+ * The contact's present addresses and those that runs were frozen with. Email addresses are also returned in
+ * lower case, because most records have them so.
+ */
 async function addressesOf(
   tx: Transaction<CampaignTables>,
   { email, phone }: ContactView,

@@ -50,7 +50,7 @@ interface Found {
   accepted_seq: number;
 }
 
-/** Messages that have ended, each with its events and what was told of them to webhooks. */
+/** Messages that have ended, each with its events and their deliveries to webhooks. */
 export async function eraseMessages(db: Kysely<MessagingTables>, person: Erased): Promise<number> {
   return db.transaction().execute(async (tx) => {
     const { rows } = await sql<Found>`
@@ -75,7 +75,7 @@ export async function eraseMessages(db: Kysely<MessagingTables>, person: Erased)
   });
 }
 
-/** Only what a carrier told has texts; states, codes and times stay as they are. */
+/** Only data from carriers has free text; states, codes and times stay as they are. */
 const erasedHistory = (history: Found['history'], person: Erased): string =>
   JSON.stringify(history.map((event) => withData(event, (data) => withoutPerson(data, person))));
 
