@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { cursorQuery, emptyAsAbsent, idCursor, searchTerm } from './common';
 import { contact } from './contact-lists';
 import { cursorPageOf, id, ref, success, time } from './envelope';
+import { personMessage } from './messages';
 import { timelineEntry } from './policy';
 
 /** What callers of the contacts' endpoints write (api.md 16). */
@@ -34,6 +35,7 @@ export const contactExport = success(
       contact,
       lists: z.array(z.strictObject({ id, name: z.string(), addedAt: time })),
       entries: z.array(timelineEntry),
+      messages: z.array(personMessage),
     })
     .meta({ id: 'ContactExport' }),
 );

@@ -1,26 +1,41 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
+import type { ContactActivity } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { type ContactKey, readContact } from './change-contact';
 import type { ContactTimeline, TimelineEntry, TimelinePosition } from './contact-timeline';
 import type { ContactView } from './contact-view';
+import { addressesOf } from './erase-contact';
 
-/** All that is known of a person (api.md 16). */
+/** All that is known of a person (api.md 16). Pages keep memory flat, however much there is. */
 export interface ContactExport {
   contact: ContactView;
   lists: { id: string; name: string; addedAt: Date }[];
-  /** Newest first, a page at a time, so that memory stays flat however much there is. */
-  pages: AsyncIterable<TimelineEntry[]>;
+  /** Newest first. */
+  entries: AsyncIterable<TimelineEntry[]>;
+  /** Of the messaging service to any address that the person has or had, oldest first. */
+  messages: AsyncIterable<{ id: string }[]>;
+}
+
+interface ExportDeps {
+  db: Kysely<CampaignTables>;
+  timeline: ContactTimeline;
+  activity: ContactActivity;
 }
 
 /** Throws `not_found` before anything is given out. */
 export async function exportContact(
-  deps: { db: Kysely<CampaignTables>; timeline: ContactTimeline },
+  { db, timeline, activity }: ExportDeps,
   key: ContactKey,
 ): Promise<ContactExport> {
-  const { db, timeline } = deps;
   const contact = await readContact(db, key);
-  return { contact, lists: await listsOf(db, key), pages: entryPages(timeline, key) };
+  const addresses = await addressesOf(db, contact, key.contactId);
+  return {
+    contact,
+    lists: await listsOf(db, key),
+    entries: entryPages(timeline, key),
+    messages: messagePages(activity, { workspaceId: key.workspaceId, addresses }),
+  };
 }
 
 /** A campaign's own audience is a list without a row, and is told by the runs among the entries. */
@@ -36,8 +51,20 @@ async function listsOf(db: Kysely<CampaignTables>, { workspaceId, contactId }: C
 async function* entryPages(timeline: ContactTimeline, key: ContactKey): AsyncGenerator<TimelineEntry[]> {
   let after: TimelinePosition | undefined;
   do {
-    const { entries, next } = await timeline.read(key, { after, limit: LIMITS.timelinePageMax });
+    const page = { after, limit: LIMITS.timelinePageMax, withValues: true };
+    const { entries, next } = await timeline.read(key, page);
     if (entries.length > 0) yield entries;
     after = next;
   } while (after);
+}
+
+async function* messagePages(
+  activity: ContactActivity,
+  person: { workspaceId: string; addresses: readonly string[] },
+): AsyncGenerator<{ id: string }[]> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const messages = await activity.messagesTo(person, { after, limit: LIMITS.timelinePageMax });
+    if (messages.length > 0) yield messages;
+    after = messages.length < LIMITS.timelinePageMax ? undefined : messages.at(-1)?.id;
+  }
 }
