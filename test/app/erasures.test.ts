@@ -202,12 +202,18 @@ describeWithDatabase('a person who is erased', (database) => {
     const entries = await rowsOf(exported.entries);
     const messages = await rowsOf(exported.messages);
     expect(messages).toMatchObject(uids.map((uid) => ({ uid, params: { NAME, CITY } })));
-    expect(messages).toContainEqual(expect.objectContaining({ uid: 'mail', to: EMAIL, state: 'undelivered' }));
+    expect(messages).toContainEqual(
+      expect.objectContaining({ uid: 'mail', to: EMAIL, state: 'undelivered' }),
+    );
     const sends = entries.filter(({ kind }) => kind === 'send');
     expect(sends.map((entry) => 'uid' in entry && entry.uid).sort()).toEqual(['s1', 's2', 's3']);
     for (const send of sends) expect(send).toMatchObject({ values: { params: { NAME, CITY } } });
     expect(entries).toContainEqual(
-      expect.objectContaining({ kind: 'recipient', address: PHONE, values: expect.objectContaining({ NAME }) }),
+      expect.objectContaining({
+        kind: 'recipient',
+        address: PHONE,
+        values: expect.objectContaining({ NAME }),
+      }),
     );
   }
 

@@ -132,7 +132,11 @@ test(
       }));
       await api.expect('POST', '/send-msg/bulk', { messages });
     }
-    await until('all were handed over', async () => (await messagesLeft('due_at is not null')) === 0, MINUTE_MS);
+    await until(
+      'all were handed over',
+      async () => (await messagesLeft('due_at is not null')) === 0,
+      MINUTE_MS,
+    );
     const all = await messagesLeft();
     expect(all).toBeGreaterThan(MESSAGES + campaigns.length);
     expect((await traces()).length).toBeGreaterThan(3);

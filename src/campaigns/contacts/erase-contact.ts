@@ -148,7 +148,9 @@ async function sendsUnderWay(
   { workspaceId, addresses }: Erasure,
 ): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
-    ${idsOfSendsTo({ workspaceId, addresses }, sql`finished_at is null`)} limit ${LIMITS.erasedRows}`.execute(db);
+    ${idsOfSendsTo({ workspaceId, addresses }, sql`finished_at is null`)} limit ${LIMITS.erasedRows}`.execute(
+    db,
+  );
   return rows.map(({ id }) => id);
 }
 

@@ -76,8 +76,5 @@ async function countUpTo(db: Db, workspaceId: string, table: keyof typeof MOST):
 function full(table: keyof typeof MOST): DomainError {
   const what = table.replace('_', ' ');
   const wayOut = table === 'campaigns' ? 'archive some that have ended' : 'delete some';
-  return new DomainError(
-    'limit_reached',
-    `A workspace has at most ${MOST[table]} ${what}; ${wayOut} first`,
-  );
+  return new DomainError('limit_reached', `A workspace has at most ${MOST[table]} ${what}; ${wayOut} first`);
 }

@@ -28,9 +28,7 @@ describeWithDatabase('the room of a workspace', (database) => {
       insert into campaigns select made.*
       from campaigns c, generate_series(2, ${LIMITS.campaignsPerWorkspace}) n,
         jsonb_populate_record(c, jsonb_build_object('id', 'cmp_' || n)) made
-      where c.id = ${campaignId}`.execute(
-      db,
-    );
+      where c.id = ${campaignId}`.execute(db);
     await expect(requireRoom(db, workspaceId, 'campaigns')).rejects.toThrow(
       'at most 100000 campaigns; archive some that have ended first',
     );
