@@ -34,6 +34,16 @@ export const contactExport = success(
     .strictObject({
       contact,
       lists: z.array(z.strictObject({ id, name: z.string(), addedAt: time })),
+      audiences: z
+        .array(
+          z.strictObject({
+            campaignId: id,
+            campaign: z.string(),
+            addedAt: time,
+            values: z.record(z.string(), z.unknown()).nullable(),
+          }),
+        )
+        .meta({ description: 'Campaigns that brought the person among their own recipients.' }),
       entries: z.array(timelineEntry),
       messages: z.array(personMessage),
     })

@@ -67,8 +67,11 @@ export function contactRoutes(app: App, { contacts }: { contacts: Contacts }): v
 }
 
 /** As any other answer, written as its entries and messages are read. */
-async function* asJson({ contact, lists, entries, messages }: ContactExport): AsyncGenerator<string> {
-  const whole = JSON.stringify(answer(200, 'All that is known of the contact', { contact, lists }));
+async function* asJson(found: ContactExport): AsyncGenerator<string> {
+  const { contact, lists, audiences, entries, messages } = found;
+  const whole = JSON.stringify(
+    answer(200, 'All that is known of the contact', { contact, lists, audiences }),
+  );
   yield whole.slice(0, -END.length);
   yield ',"entries":';
   yield* arrayOf(entries, presentEntry);
@@ -172,7 +175,7 @@ const exportContact: Operation = {
   tag: 'Contact lists',
   summary: 'Export all that is known of a contact',
   description:
-    'The contact, its lists, and every entry of its timeline, newest first: its part in each run with the messages and their events, runs that left it out and why, durable sends, what counts for caps, and blocks of the suppression list. `values` is what was filled in for the person. `messages` are all messages to any address that the contact has or was sent to under, oldest first, also those that no campaign sent. Streamed, however much it is.',
+    'The contact, its lists, the campaigns that brought it among their own recipients, and every entry of its timeline, newest first: its part in each run with the messages and their events, runs that left it out and why, durable sends, what counts for caps, and blocks of the suppression list. `values` is what was filled in for the person. `messages` are all messages to any address that the contact has or was sent to under, oldest first, also those that no campaign sent. Streamed, however much it is.',
   answers: {
     200: json(
       'All of it.',
@@ -180,6 +183,7 @@ const exportContact: Operation = {
       answered(200, 'All that is known of the contact', {
         contact: CONTACT,
         lists: [{ id: EXAMPLE.list, name: 'Customers', addedAt: EXAMPLE.at }],
+        audiences: [],
         entries: [],
         messages: [],
       }),

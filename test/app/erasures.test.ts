@@ -89,6 +89,7 @@ describeWithDatabase('a person who is erased', (database) => {
     const { delivery, sms, email } = await rig.process();
     const campaign = await plantRun(db, { contacts: 2, workspaceId });
     const { runId, listId } = campaign;
+    await sql`update campaigns set own_list_id = 'lst_own' where id = ${campaign.campaignId}`.execute(db);
     contactId = `${listId}-0000001`;
     await sql`update contacts set identity = 'x:z-1', external_id = 'z-1', name = ${NAME}, email = ${EMAIL},
       phone = ${PHONE}, params = ${JSON.stringify({ CITY, N: 3 })} where id = ${contactId}`.execute(db);
@@ -199,6 +200,7 @@ describeWithDatabase('a person who is erased', (database) => {
     const activity = contactActivity(messaging);
     const timeline = createContactTimeline({ db, news: activity });
     const exported = await exportContact({ db, timeline, activity }, key);
+    expect(exported.audiences).toMatchObject([{ values: { CITY } }]);
     const entries = await rowsOf(exported.entries);
     const messages = await rowsOf(exported.messages);
     expect(messages).toMatchObject(uids.map((uid) => ({ uid, params: { NAME, CITY } })));

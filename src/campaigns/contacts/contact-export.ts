@@ -11,6 +11,8 @@ import { addressesOf } from './erase-contact';
 export interface ContactExport {
   contact: ContactView;
   lists: { id: string; name: string; addedAt: Date }[];
+  /** Campaigns that brought the person among their own recipients, with the values that they brought. */
+  audiences: { campaignId: string; campaign: string; addedAt: Date; values: unknown }[];
   /** Newest first. */
   entries: AsyncIterable<TimelineEntry[]>;
   /** Of the messaging service to any address that the person has or had, oldest first. */
@@ -33,18 +35,28 @@ export async function exportContact(
   return {
     contact,
     lists: await listsOf(db, key),
+    audiences: await audiencesOf(db, key),
     entries: entryPages(timeline, key),
     messages: messagePages(activity, { workspaceId: key.workspaceId, addresses }),
   };
 }
 
-/** A campaign's own audience is a list without a row, and is told by the runs among the entries. */
 async function listsOf(db: Kysely<CampaignTables>, { workspaceId, contactId }: ContactKey) {
   const { rows } = await sql<{ id: string; name: string; addedAt: Date }>`
     select l.id, l.name, m.added_at as "addedAt"
     from contact_list_members m join contact_lists l on l.id = m.list_id
     where m.contact_id = ${contactId} and l.workspace_id = ${workspaceId}
     order by l.id`.execute(db);
+  return rows;
+}
+
+/** A campaign's own audience is a list without a row. */
+async function audiencesOf(db: Kysely<CampaignTables>, { workspaceId, contactId }: ContactKey) {
+  const { rows } = await sql<ContactExport['audiences'][number]>`
+    select c.id as "campaignId", c.name as campaign, m.added_at as "addedAt", m.params as "values"
+    from contact_list_members m join campaigns c on c.own_list_id = m.list_id
+    where m.contact_id = ${contactId} and c.workspace_id = ${workspaceId}
+    order by c.id`.execute(db);
   return rows;
 }
 
