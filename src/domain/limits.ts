@@ -228,7 +228,7 @@ export const LIMITS = {
   /** Old rows that one statement deletes: some milliseconds' work. */
   retentionRows: 1_000,
   /** Rest between two steps, and how many times as long as the step took it is at least: a sweep takes a quarter of a
-   * connection's time, some 4,000 rows a second, and less the busier the database is. Without the second a campaign sent
+   * connection's time, and deletes less the busier the database is. Without the second a campaign sent
    * at two thirds of its rate beside a sweep. */
   retentionPauseMs: 20,
   retentionRestShare: 3,
