@@ -236,10 +236,8 @@ function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
     senderRule: parts.senders.refusalOf,
     log,
   });
-  const timeline = createContactTimeline({
-    db,
-    activity: contactActivity(storage.tables<MessagingTables>()),
-  });
+  const activity = contactActivity(storage.tables<MessagingTables>());
+  const timeline = createContactTimeline({ db, activity });
   return [
     stopRoutes({ stops }),
     overviewRoutes(createOverview({ storage, delivery, accounts: accountsOf(parts).store })),
@@ -249,7 +247,7 @@ function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
     }),
     (scope) =>
       contactRoutes(scope, {
-        contacts: createContacts({ db, timeline, suppressErased, onErased: parts.onErased }),
+        contacts: createContacts({ db, timeline, activity, suppressErased, onErased: parts.onErased }),
       }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),

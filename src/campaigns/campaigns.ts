@@ -23,7 +23,7 @@ import { createDryRuns } from './audience/dry-run';
 import type { ImportRow } from './contacts/contact-import';
 import { readCsvRows, readNdjsonRows } from './contacts/uploaded-rows';
 import { listSkipped, type SkippedContact, skippedPages } from './explain/skipped';
-import { findRun, readCampaign, summaryOf } from './model/campaign-record';
+import { findRun, findRunWithRecipients, readCampaign, summaryOf } from './model/campaign-record';
 import type {
   CampaignHolds,
   CampaignSchedules,
@@ -209,7 +209,7 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
         after?: RecipientPosition | undefined;
       },
     ): ReturnType<typeof listRecipients> {
-      const runId = await findRun(db, workspaceId, campaignId, chosen);
+      const runId = await findRunWithRecipients(db, workspaceId, campaignId, chosen);
       if (!runId) return { recipients: [], next: undefined };
       const { recipients, next } = await listRecipients(db, runId, options);
       return { recipients: await withCalls(db, runId, recipients), next };
@@ -241,7 +241,7 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
       campaignId: string,
       { runId: chosen, ...options }: Parameters<typeof listSkipped>[2] & { runId?: string | undefined },
     ): ReturnType<typeof listSkipped> {
-      const runId = await findRun(db, workspaceId, campaignId, chosen);
+      const runId = await findRunWithRecipients(db, workspaceId, campaignId, chosen);
       if (!runId) return { skipped: [], next: undefined };
       return listSkipped(db, { workspaceId, runId }, options);
     },
@@ -251,7 +251,7 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
       campaignId: string,
       { runId: chosen, ...filter }: Parameters<typeof skippedPages>[2] & { runId?: string | undefined },
     ): Promise<AsyncIterable<SkippedContact[]>> {
-      const runId = await findRun(db, workspaceId, campaignId, chosen);
+      const runId = await findRunWithRecipients(db, workspaceId, campaignId, chosen);
       return skippedPages(db, runId === undefined ? undefined : { workspaceId, runId }, filter);
     },
 
@@ -261,7 +261,7 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
       campaignId: string,
       { runId, ...filter }: RecipientFilter & { runId?: string | undefined },
     ): Promise<AsyncIterable<RecipientView[]>> {
-      return recipientPages(db, await findRun(db, workspaceId, campaignId, runId), filter);
+      return recipientPages(db, await findRunWithRecipients(db, workspaceId, campaignId, runId), filter);
     },
   };
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { cursorQuery, emptyAsAbsent, idCursor, searchTerm } from './common';
 import { contact } from './contact-lists';
 import { cursorPageOf, id, ref, success, time } from './envelope';
+import { personMessage } from './messages';
 import { timelineEntry } from './policy';
 
 /** What callers of the contacts' endpoints write (api.md 16). */
@@ -36,7 +37,18 @@ export const contactExport = success(
     .strictObject({
       contact,
       lists: z.array(z.strictObject({ id, name: z.string(), addedAt: time })),
+      audiences: z
+        .array(
+          z.strictObject({
+            campaignId: id,
+            campaign: z.string(),
+            addedAt: time,
+            values: z.record(z.string(), z.unknown()).nullable(),
+          }),
+        )
+        .meta({ description: 'Campaigns that brought the person among their own recipients.' }),
       entries: z.array(timelineEntry),
+      messages: z.array(personMessage),
     })
     .meta({ id: 'ContactExport' }),
 );

@@ -237,7 +237,11 @@ export const LIMITS = {
   laneRenewSeconds: 2,
   /** Old rows that one statement deletes: some milliseconds' work. */
   retentionRows: 1_000,
+  /** Rest between two steps, and how many times as long as the step took it is at least: a sweep takes a quarter of a
+   * connection's time, and deletes less the busier the database is. Without the second a campaign sent
+   * at two thirds of its rate beside a sweep. */
   retentionPauseMs: 20,
+  retentionRestShare: 3,
   retentionSweepSeconds: 600,
   retentionFirstSweepSeconds: 20,
   /** How long a migration waits for a table's lock, since everything else on that table waits behind it. */

@@ -655,7 +655,19 @@ export type ContactExport = {
         name: string;
         addedAt: string;
     }>;
+    /**
+     * Campaigns that brought the person among their own recipients.
+     */
+    audiences: Array<{
+        campaignId: string;
+        campaign: string;
+        addedAt: string;
+        values: {
+            [key: string]: unknown;
+        } | null;
+    }>;
     entries: Array<TimelineEntry>;
+    messages: Array<PersonMessage>;
 };
 
 export type ContactList = {
@@ -1395,6 +1407,40 @@ export type PersonExplanation = {
     others: Array<string>;
 };
 
+export type PersonMessage = {
+    id: string;
+    uid: string;
+    channel: 'email' | 'sms' | 'voice';
+    /**
+     * Null once the person was erased.
+     */
+    to: string | null;
+    from: string;
+    'template-id'?: string;
+    version?: number;
+    subject?: string;
+    params: {
+        [key: string]: string | number;
+    };
+    campaign?: string;
+    class: 'marketing' | 'transactional';
+    replyTo?: string;
+    voice?: CallOptions;
+    segments?: number;
+    encoding?: 'gsm7' | 'ucs2';
+    state: 'scheduled' | 'accepted' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'failed' | 'expired' | 'rejected' | 'suppressed' | 'canceled' | 'unknown';
+    code?: string;
+    provider?: string;
+    providerId?: string;
+    attempt: number;
+    sendAt?: string;
+    expiresAt?: string;
+    createdAt: string;
+    updatedAt: string;
+    events: Array<MessageEvent>;
+    body?: string;
+};
+
 export type Policy = {
     quietHours: {
         from: string;
@@ -1857,6 +1903,12 @@ export type TimelineEntry = {
             code?: string;
         }>;
     }>;
+    /**
+     * In an export only: what was filled in for the person.
+     */
+    values?: {
+        [key: string]: unknown;
+    };
 } | {
     kind: 'skipped';
     at: string;
@@ -1878,6 +1930,12 @@ export type TimelineEntry = {
     channel: 'email' | 'sms' | 'voice';
     state: 'pending' | 'waiting' | 'sending' | 'accepted' | 'sent' | 'delivered' | 'undelivered' | 'failed' | 'rejected' | 'suppressed' | 'expired' | 'canceled' | 'unknown';
     code: string | null;
+    /**
+     * In an export only: what was to be sent.
+     */
+    values?: {
+        [key: string]: unknown;
+    };
 } | {
     kind: 'cap_place';
     at: string;

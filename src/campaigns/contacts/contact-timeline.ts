@@ -12,13 +12,13 @@ import type { CampaignTables } from '../model/tables';
 /**
  * Why one contact was, or was not, written to or called: all known entries, newest first. The ledger gives the
  * contact's part in every run, including runs that left them out. The messaging half gives messages and the
- * suppression list; src/app connects it.
+ * suppression list; src/app connects it. `values` are in an export only.
  */
 export interface ContactTimeline {
   /** Throws `not_found`. */
   read(
     contact: { workspaceId: string; contactId: string },
-    page: { after: TimelinePosition | undefined; limit: number },
+    page: { after: TimelinePosition | undefined; limit: number; withValues?: boolean },
   ): Promise<{ entries: TimelineEntry[]; next: TimelinePosition | undefined }>;
 }
 
@@ -39,6 +39,7 @@ export type TimelineEntry = { at: Date; key: string } & (
       dueAt: Date;
       retryAt: Date | null;
       messages: ContactMessage[];
+      values?: unknown;
     } & OfRun)
   | ({ kind: 'skipped'; reason: SkipReason } & OfRun)
   | {
@@ -48,6 +49,7 @@ export type TimelineEntry = { at: Date; key: string } & (
       state: RecipientState;
       code: string | null;
       uid: string;
+      values?: unknown;
     }
   | { kind: 'cap_place'; channel: string; address: string; uid: string }
   | ({ kind: 'suppression' } & Block)
@@ -80,7 +82,7 @@ export function createContactTimeline(deps: {
 }): ContactTimeline {
   const { db, activity } = deps;
   return {
-    async read({ workspaceId, contactId }, { after, limit }) {
+    async read({ workspaceId, contactId }, { after, limit, withValues = false }) {
       const contact = await db
         .selectFrom('contacts')
         .select(['email', 'phone'])
@@ -89,7 +91,7 @@ export function createContactTimeline(deps: {
         .executeTakeFirst();
       if (!contact) throw new DomainError('not_found', `No contact ${contactId} in this workspace`);
       const addresses = [contact.email, contact.phone].flatMap((one) => (one ? [addressKey(one)] : []));
-      const scope: Scope = { workspaceId, contactId, addresses, after, limit: limit + 1 };
+      const scope: Scope = { workspaceId, contactId, addresses, after, limit: limit + 1, withValues };
       const found: TimelineEntry[] = [
         ...(await recipientEntries(db, scope)),
         ...(await skippedEntries(db, scope)),
@@ -112,7 +114,12 @@ interface Scope {
   addresses: string[];
   after: TimelinePosition | undefined;
   limit: number;
+  withValues: boolean;
 }
+
+/** SQL: what was filled in for the person, which an export tells and a timeline does not. */
+const valuesOf = ({ withValues }: Scope, column: RawBuilder<unknown>): RawBuilder<unknown> =>
+  withValues ? sql`, ${column} as "values"` : sql``;
 
 const positionOf = ({ at, key }: TimelineEntry): TimelinePosition => ({ at: at.toISOString(), key });
 const isBefore = (one: TimelinePosition, other: TimelinePosition) =>
@@ -149,7 +156,7 @@ async function recipientEntries(db: Kysely<CampaignTables>, scope: Scope): Promi
     sql`
       select r.updated_at as happened, 'r.' || r.run_id || '.' || r.channel as key, r.channel, r.seq, r.attempt,
         r.address, r.outcome, r.code, r.due_at as "dueAt", r.retry_at as "retryAt", ${derivedState} as state,
-        ${attemptsMade} as attempts,
+        ${attemptsMade} as attempts${valuesOf(scope, sql`r.params`)},
         ${ofRun(sql`r.updated_at`)}
       from recipients r
       cross join lateral (
@@ -195,11 +202,27 @@ async function sendEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<En
     db,
     scope,
     sql`
-      select updated_at as happened, 's.' || id as key, id as "sendId", uid, channel, state, code from durable_sends
-      where workspace_id = ${scope.workspaceId} and content ->> 'to' = any(${scope.addresses}::text[])`,
+      select updated_at as happened, 's.' || id as key, id as "sendId", uid, channel, state, code${valuesOf(scope, sql`content`)}
+      from durable_sends where id = any(array(${idsOfSendsTo(scope)}))`,
   );
   return rows.map((row) => ({ ...row, kind: 'send' }));
 }
+
+/**
+ * SQL: ids of durable sends to a person, however an email address was written. The two parts have an index each: the
+ * second holds only addresses that are not in lower case, which are few.
+ */
+export const idsOfSendsTo = (
+  { workspaceId, addresses }: { workspaceId: string; addresses: readonly string[] },
+  also: RawBuilder<unknown> = sql`true`,
+): RawBuilder<unknown> => sql`
+  select id from durable_sends
+  where workspace_id = ${workspaceId} and (content ->> 'to') = any(${[...addresses]}::text[]) and ${also}
+  union
+  select id from durable_sends
+  where (content ->> 'to') <> lower((content ->> 'to') collate "C")
+    and lower((content ->> 'to') collate "C") = any(${[...addresses]}::text[])
+    and workspace_id = ${workspaceId} and ${also}`;
 
 async function placeEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<EntryOf<'cap_place'>[]> {
   const rows = await pageOf<Omit<EntryOf<'cap_place'>, 'kind'>>(

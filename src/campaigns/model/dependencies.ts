@@ -207,6 +207,14 @@ export type IdempotencyMark = RawBuilder<{ attempt: number; since: string }>;
 export interface ContactActivity {
   /** Returns the messages that the messaging half has, and leaves out the others. */
   messagesOf(workspaceId: string, uids: readonly string[]): Promise<ContactMessage[]>;
+  /**
+   * All messages to these addresses, also those that no campaign sent, as the service tells them: oldest first, from
+   * behind the one with the id `after`.
+   */
+  messagesTo(
+    person: { workspaceId: string; addresses: readonly string[] },
+    page: { after: string; limit: number },
+  ): Promise<{ id: string }[]>;
   /** Suppressions of these addresses now; addresses are given in the form in which they are compared. */
   suppressionsOf(workspaceId: string, addresses: readonly string[]): Promise<ContactBlock[]>;
   /** Suppressions of these addresses that were deleted. */
