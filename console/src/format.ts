@@ -28,6 +28,9 @@ const DATE_TIME = { dateStyle: 'medium', timeStyle: 'short' } as const;
 export const formatTime = (at: string | number | Date): string =>
   new Intl.DateTimeFormat(LANGUAGE, DATE_TIME).format(new Date(at));
 
+export const formatDay = (at: string | number | Date): string =>
+  new Intl.DateTimeFormat(LANGUAGE, { dateStyle: DATE_TIME.dateStyle }).format(new Date(at));
+
 /** As the API writes it, for those who compare with logs. */
 export const formatUtc = (at: string | number | Date): string =>
   `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;

@@ -45,7 +45,7 @@ import { contactRoutes } from '../http/contacts';
 import { durableSendRoutes } from '../http/durable-sends';
 import { eventRoutes } from '../http/events';
 import { explainRoutes } from '../http/explain';
-import { healthRoutes } from '../http/health';
+import { healthRoutes, type Installation, installationRoutes } from '../http/health';
 import { holdRoutes } from '../http/holds';
 import { inboundRoutes } from '../http/inbound';
 import { inboundKannelRoutes } from '../http/inbound-kannel';
@@ -111,6 +111,7 @@ export interface ApiParts {
   holds?: CampaignHolds | undefined;
   /** Whether each dependency of the process works, by name. */
   readiness: () => Promise<Record<string, boolean>>;
+  installation: () => Promise<Installation>;
   inboundSecret: string;
   smsOptedOut?: OptedOutCodes | undefined;
   unsubscribeTokens: UnsubscribeTokens;
@@ -158,6 +159,7 @@ function installationRoutes(parts: ApiParts): Routes {
   const { storage, identity, delivery, senders, publicUrl, log } = parts;
   return [
     healthRoutes(parts.readiness, parts.delivery.accounts),
+    installationRoutes(parts.installation),
     metricsRoutes(parts.metrics),
     tokenRoutes(identity),
     sessionRoutes({ sessions: identity, publicUrl, tls: parts.tls }),

@@ -9,14 +9,16 @@ import { EmptyState } from '../design/states';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
 import { fill } from '../format';
+import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
+import { Installation } from './installation';
 
 const { system: texts } = TEXTS;
 const TONES = { ok: 'ok', paused: 'bad', throttled: 'warn' } as const;
 
 type Readiness = { isReady: true; is: ReadReadinessResponse } | { isReady: false; why: string };
 
-/** How this process is: what it depends on, the accounts at carriers, and its version. */
+/** How this process is and what it depends on, the accounts at carriers, and, for the owner, the whole installation. */
 export function SystemPage() {
   const readiness = useQuery({
     queryKey: ['readiness'],
@@ -46,6 +48,9 @@ export function SystemPage() {
           )
         }
       </Loaded>
+      <Allowed from="owner" label={texts.installation.processes}>
+        <Installation />
+      </Allowed>
       <Version />
       <section className="card stack tight" aria-label={texts.more}>
         <h2>{texts.more}</h2>
@@ -56,7 +61,6 @@ export function SystemPage() {
           <li>
             <a href="/docs/errors">{texts.errors}</a>
           </li>
-          <li>{texts.temporal}</li>
           <li>{texts.doctor}</li>
         </ul>
       </section>
