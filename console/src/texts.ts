@@ -831,6 +831,7 @@ export const TEXTS = {
     statuses: { active: 'Active', paused: 'Paused', completed: 'Completed' },
     order: 'Order',
     orders: { newest: 'Newest first', oldest: 'Oldest first', name: 'By name' },
+    moreFilters: 'More filters',
     from: 'Created from',
     to: 'Created until',
     archived: 'Archived',
