@@ -15,7 +15,7 @@ import { openDatabaseModule } from './database-module';
 import { type HttpModule, openHttpModule } from './http-module';
 import { openHttps } from './https';
 import { openMetricsModule } from './metrics-module';
-import { recordProcess } from './processes';
+import { type ProcessTables, recordProcess } from './processes';
 import { openServiceGateways } from './service-gateway';
 import { Shutdown } from './shutdown';
 import { withStartupRetry } from './startup-retry';
@@ -103,7 +103,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
     ),
   );
   const recorded = await recordProcess({
-    ...{ db: storage.tables(), log, buildId: config.workerBuildId },
+    ...{ db: storage.tables<ProcessTables>(), log, buildId: config.workerBuildId },
     roles: [...(options.http ? (['http'] as const) : []), ...options.roles],
   });
   shutdown.add('list of processes', () => recorded.stop());

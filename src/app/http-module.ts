@@ -53,7 +53,7 @@ import type { AppOptions } from './app';
 import { policySource } from './between-halves';
 import { keepErasing } from './erasures';
 import type { Https } from './https';
-import { installationReader } from './processes';
+import { installationReader, type ProcessTables } from './processes';
 import { callDocumentsOf, openProviders, type ProviderParts, unsubscribeAddress } from './providers';
 import { openSecretsModule, type Secrets } from './secrets-module';
 import { campaignHolds, messageStories, type ServiceGateways, templateLookup } from './service-gateway';
@@ -288,7 +288,7 @@ async function temporalVersion({ connection }: Temporal): Promise<string> {
 
 function installationOf({ config, storage, temporal, temporalAt, processId }: HttpModuleOptions) {
   return installationReader({
-    ...{ db: storage.forRequests.tables(), processId, isManaged: config.databaseUrl === undefined },
+    ...{ db: storage.forRequests.tables<ProcessTables>(), processId, isManaged: config.databaseUrl === undefined },
     temporal: {
       ...{ address: temporalAt.address, namespace: temporal.namespace },
       uiUrl: config.temporal.uiUrl ?? temporalAt.uiUrl,

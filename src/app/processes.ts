@@ -8,7 +8,7 @@ import type { Log } from '../log';
 import { newId } from '../storage/new-id';
 
 /** What every process of the installation says of itself (0106-processes). */
-interface ProcessTables {
+export interface ProcessTables {
   processes: {
     id: string;
     host: string;
@@ -27,7 +27,7 @@ export interface RecordedProcess {
 }
 
 interface RecordDeps {
-  db: Kysely<unknown>;
+  db: Kysely<ProcessTables>;
   roles: ('http' | Role)[];
   buildId: string | undefined;
   log: Log;
@@ -73,7 +73,7 @@ export async function recordProcess({ db, roles, buildId, log }: RecordDeps): Pr
 }
 
 interface ReadDeps {
-  db: Kysely<unknown>;
+  db: Kysely<ProcessTables>;
   /** The process that answers. */
   processId: string;
   /** The program runs the database by itself. */
@@ -92,7 +92,7 @@ export function installationReader({ db, processId, isManaged, temporal }: ReadD
   return async (): Promise<Installation> => {
     const { address, namespace, uiUrl, version } = temporal;
     const [processes, database, temporalVersion] = await Promise.all([
-      listProcesses(db as Kysely<ProcessTables>, processId),
+      listProcesses(db, processId),
       readDatabase(db),
       version().catch(() => null),
     ]);
@@ -135,7 +135,7 @@ async function listProcesses(
   }));
 }
 
-async function readDatabase(db: Kysely<unknown>): Promise<{ version: string; schema: string }> {
+async function readDatabase(db: Kysely<ProcessTables>): Promise<{ version: string; schema: string }> {
   const { rows } = await sql<{ version: string; schema: string }>`
     select current_setting('server_version') as version, max(name) as schema from kysely_migration`.execute(
     db,

@@ -2,7 +2,7 @@
 
 import { hostname } from 'node:os';
 import { type Kysely, sql } from 'kysely';
-import { installationReader, type RecordedProcess, recordProcess } from '../../src/app/processes';
+import { installationReader, type ProcessTables, type RecordedProcess, recordProcess } from '../../src/app/processes';
 import { VERSION } from '../../src/domain/version';
 import { createLog } from '../../src/log';
 import type { Storage } from '../../src/storage/storage';
@@ -11,7 +11,7 @@ import { describeWithDatabase } from '../support/storage';
 describeWithDatabase('the processes of an installation', (database) => {
   const log = createLog('silent');
   let storage: Storage;
-  let db: Kysely<unknown>;
+  let db: Kysely<ProcessTables>;
   let serving: RecordedProcess;
   let sending: RecordedProcess;
 

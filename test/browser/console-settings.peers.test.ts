@@ -1,7 +1,7 @@
 /** Proves that suppressions, webhooks, policy, users, keys and accounts are looked after in the browser. */
 
 import type { Browser, Page } from 'playwright-core';
-import { type RecordedProcess, recordProcess } from '../../src/app/processes';
+import { type ProcessTables, type RecordedProcess, recordProcess } from '../../src/app/processes';
 import { createLog } from '../../src/log';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
@@ -23,7 +23,7 @@ describeWithDatabase('settings in the console', (database) => {
     api = await startWholeApi(storage, { more: [builtConsole()] });
     ({ user } = await newWorkspace(api.identity));
     workers = await recordProcess({
-      ...{ db: storage.tables(), roles: ['orchestrator', 'sender'], buildId: 'v1.4.0' },
+      ...{ db: storage.tables<ProcessTables>(), roles: ['orchestrator', 'sender'], buildId: 'v1.4.0' },
       log: createLog('silent'),
     });
   });
