@@ -148,14 +148,14 @@ export interface AccountsParts {
 export function apiRoutes(parts: ApiParts): Routes {
   const { storage, delivery, log } = parts;
   const stops = createStops({ db: storage.tables<CampaignTables>(), changed: delivery.stopsChanged, log });
-  return [...installationRoutes(parts), ...messagingRoutes(parts, stops), ...campaignsRoutes(parts, stops)];
+  return [...processRoutes(parts), ...messagingRoutes(parts, stops), ...campaignsRoutes(parts, stops)];
 }
 
 type Routes = ((app: App) => void | Promise<void>)[];
 type Stops = ReturnType<typeof createStops>;
 
 /** Of the process itself, and of who may call it. */
-function installationRoutes(parts: ApiParts): Routes {
+function processRoutes(parts: ApiParts): Routes {
   const { storage, identity, delivery, senders, publicUrl, log } = parts;
   return [
     healthRoutes(parts.readiness, parts.delivery.accounts),

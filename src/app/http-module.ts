@@ -288,7 +288,11 @@ async function temporalVersion({ connection }: Temporal): Promise<string> {
 
 function installationOf({ config, storage, temporal, temporalAt, processId }: HttpModuleOptions) {
   return installationReader({
-    ...{ db: storage.forRequests.tables<ProcessTables>(), processId, isManaged: config.databaseUrl === undefined },
+    ...{
+      db: storage.forRequests.tables<ProcessTables>(),
+      processId,
+      isManaged: config.databaseUrl === undefined,
+    },
     temporal: {
       ...{ address: temporalAt.address, namespace: temporal.namespace },
       uiUrl: config.temporal.uiUrl ?? temporalAt.uiUrl,

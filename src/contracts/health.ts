@@ -41,16 +41,16 @@ export const installation = success(
             id,
             host: z.string().meta({ description: 'Name of its machine or container.' }),
             pid: z.int(),
-            roles: z
-              .array(z.enum(['http', ...ROLES]))
-              .meta({ description: '`http` serves the API and hands messages over; the others are workers.' }),
+            roles: z.array(z.enum(['http', ...ROLES])).meta({
+              description: '`http` serves the API and hands messages over; the others are workers.',
+            }),
             version: z.string(),
             buildId: z.string().nullable().meta({ description: 'As `FANFARE_WORKER_BUILD_ID` names it.' }),
             startedAt: time,
             lastSeenAt: time,
-            state: z
-              .enum(['lives', 'silent'])
-              .meta({ description: '`silent`: no sign of life for a minute, because it was killed or cut off.' }),
+            state: z.enum(['lives', 'silent']).meta({
+              description: '`silent`: no sign of life for a minute, because it was killed or cut off.',
+            }),
             answers: z.boolean().meta({ description: 'It is the one that answers this request.' }),
           }),
         )
@@ -64,10 +64,9 @@ export const installation = success(
         address: z.string(),
         namespace: z.string(),
         version: z.string().nullable().meta({ description: 'Null while it does not answer.' }),
-        uiUrl: z
-          .string()
-          .nullable()
-          .meta({ description: 'Of its web UI: as `FANFARE_TEMPORAL_UI` names it, or the managed server’s.' }),
+        uiUrl: z.string().nullable().meta({
+          description: 'Of its web UI: as `FANFARE_TEMPORAL_UI` names it, or the managed server’s.',
+        }),
       }),
     })
     .meta({ id: 'Installation' }),

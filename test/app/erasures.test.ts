@@ -365,8 +365,8 @@ describeWithDatabase('what is served of a person who is erased', (database) => {
     const list = (await post('/api/contact-list', { name: 'Readers' })).data.id;
     const person = { name: NAME, email: EMAIL, phone: PHONE, params: { CITY } };
     await post(`/api/contact-list/${list}/contacts`, { contacts: [person] });
-    const [{ id: contactId }] = (await api.call('GET', `/api/contact-list/${list}/contacts`, { headers })).body
-      .data;
+    const [{ id: contactId }] = (await api.call('GET', `/api/contact-list/${list}/contacts`, { headers }))
+      .body.data;
     const made = await post('/api/template', {
       ...{ channel: 'sms', templateName: 'Hello', body: 'Hello {{NAME}} of {{CITY}}' },
     });
@@ -394,7 +394,11 @@ describeWithDatabase('what is served of a person who is erased', (database) => {
       ...[`/api/contact/${contactId}`, `/api/contact/${contactId}/export`, '/api/contact'],
       ...[`/api/contact/${contactId}/timeline`, `/api/contact-list/${list}/contacts`],
       ...[`/api/campaign/${campaign}/recipients`, `/api/campaign/${campaign}/recipients.csv`],
-      ...[`/api/explain?campaign=${campaign}&contact=${contactId}`, '/api/suppression', '/api/suppression.csv'],
+      ...[
+        `/api/explain?campaign=${campaign}&contact=${contactId}`,
+        '/api/suppression',
+        '/api/suppression.csv',
+      ],
       ...['/messages', '/messages/now', '/messages/later'],
     ];
     return { contactId, paths };

@@ -2,7 +2,12 @@
 
 import { hostname } from 'node:os';
 import { type Kysely, sql } from 'kysely';
-import { installationReader, type ProcessTables, type RecordedProcess, recordProcess } from '../../src/app/processes';
+import {
+  installationReader,
+  type ProcessTables,
+  type RecordedProcess,
+  recordProcess,
+} from '../../src/app/processes';
 import { VERSION } from '../../src/domain/version';
 import { createLog } from '../../src/log';
 import type { Storage } from '../../src/storage/storage';
