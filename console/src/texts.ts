@@ -12,7 +12,7 @@ export const TEXTS = {
     signedInAs: 'Signed in as {email}',
     signOut: 'Sign out',
     theme: 'Appearance',
-    themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+    themes: { system: 'System', light: 'Light', dark: 'Dark' },
     offline: 'Fanfare does not answer. What you see may be old; we keep asking and go on by ourselves.',
     stopped: 'Everything is stopped since {since}: {reason}. Nothing of this workspace leaves.',
     stoppedLink: 'See Home',
@@ -597,7 +597,7 @@ export const TEXTS = {
     },
   },
   system: {
-    lead: 'How this process is. It asks again every few seconds.',
+    lead: 'How this process and the installation are. It asks again every few seconds.',
     notReady: 'Not ready: {why}',
     checks: 'Depends on',
     checkNames: {
@@ -639,7 +639,7 @@ export const TEXTS = {
       version: 'Version',
       build: '{version}, build {buildId}',
       since: 'Since',
-      lastSeen: 'Last sign of life',
+      lastSeen: 'Last seen',
       temporal: 'Temporal',
       address: 'Address',
       namespace: 'Namespace',

@@ -57,7 +57,16 @@ const COLUMNS: Column<Process>[] = [
   {
     key: 'state',
     head: TEXTS.system.state,
-    cell: ({ state }) => <Badge tone={state === 'lives' ? 'ok' : 'bad'}>{texts.states[state]}</Badge>,
+    cell: ({ state, lastSeenAt }) => (
+      <>
+        <Badge tone={state === 'lives' ? 'ok' : 'bad'}>{texts.states[state]}</Badge>
+        {state === 'silent' && (
+          <div className="small">
+            {texts.lastSeen} <Time at={lastSeenAt} />
+          </div>
+        )}
+      </>
+    ),
   },
   { key: 'roles', head: texts.does, cell: ({ roles }) => roles.map((role) => texts.roles[role]).join(', ') },
   {
@@ -66,7 +75,6 @@ const COLUMNS: Column<Process>[] = [
     cell: ({ version, buildId }) => (buildId ? fill(texts.build, { version, buildId }) : version),
   },
   { key: 'since', head: texts.since, cell: ({ startedAt }) => <Time at={startedAt} /> },
-  { key: 'seen', head: texts.lastSeen, cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
 ];
 
 function Temporal({ address, namespace, version, uiUrl }: Facts['temporal']) {

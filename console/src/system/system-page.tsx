@@ -9,7 +9,7 @@ import { EmptyState } from '../design/states';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
 import { fill } from '../format';
-import { Allowed } from '../shell/allowed';
+import { NotShown, useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { Installation } from './installation';
 
@@ -20,6 +20,7 @@ type Readiness = { isReady: true; is: ReadReadinessResponse } | { isReady: false
 
 /** How this process is and what it depends on, the accounts at carriers, and, for the owner, the whole installation. */
 export function SystemPage() {
+  const may = useMay();
   const readiness = useQuery({
     queryKey: ['readiness'],
     refetchInterval: 5_000,
@@ -48,10 +49,14 @@ export function SystemPage() {
           )
         }
       </Loaded>
-      <Allowed from="owner" label={texts.installation.processes}>
+      {may('owner') ? (
         <Installation />
-      </Allowed>
-      <Version />
+      ) : (
+        <>
+          <Version />
+          <NotShown labels={[texts.installation.processes]} />
+        </>
+      )}
       <section className="card stack tight" aria-label={texts.more}>
         <h2>{texts.more}</h2>
         <ul className="bullets">
