@@ -14,16 +14,25 @@ const DESK = { width: 1280, height: 800 };
 const PHONE = { width: 360, height: 740 };
 
 /**
- * `name` becomes console-<name>-<theme>.png; `path` is below /console; `follow` is a link to open first, for pages
- * whose address holds an id; `ready` is on the page once it is complete.
+ * `name` becomes console-<name>-<theme>.png; `path` is below /console; `follow` are links to open first, one after the other, for
+ * pages whose address holds an id; `ready` is on the page once it is complete.
  */
 const PAGES = [
   { name: 'home', path: '/', ready: 'main h1' },
   { name: 'campaigns', path: '/campaigns', ready: 'tbody tr' },
   { name: 'campaign', path: '/campaigns', follow: 'tbody a', ready: '.bar' },
+  {
+    ...{ name: 'recipients', path: '/campaigns', ready: '.people-space a' },
+    follow: ['tbody a', 'a[href$="/recipients"]'],
+  },
+  {
+    ...{ name: 'recipient', path: '/campaigns', ready: '.steps li' },
+    follow: ['tbody a', 'a[href$="/recipients"]', '.people-space a'],
+  },
   { name: 'new-campaign', path: '/new-campaign', ready: 'main h1' },
   { name: 'contacts', path: '/contacts', ready: 'tbody tr' },
   { name: 'contact-list', path: '/contacts', follow: 'tbody a', ready: 'tbody tr' },
+  { name: 'contact', path: '/contacts?view=people', follow: 'tbody a', ready: '.facts' },
   { name: 'templates', path: '/templates', ready: 'tbody tr, .state' },
   { name: 'template-sms', path: '/templates/new/sms', ready: 'textarea' },
   { name: 'template-email', path: '/templates?channel=email', follow: 'tbody a', ready: 'iframe' },
@@ -34,7 +43,7 @@ const PAGES = [
   { name: 'access', path: '/access', ready: 'tbody tr' },
   { name: 'carriers', path: '/carriers', ready: 'tbody tr' },
   { name: 'audit', path: '/audit', ready: 'tbody tr, .state' },
-  { name: 'system', path: '/system', ready: '.facts' },
+  { name: 'system', path: '/system', ready: '#temporal' },
   { name: 'account', path: '/account', ready: 'form' },
   { name: 'phone', path: '/campaigns', follow: 'tbody a', ready: '.bar', viewport: PHONE },
 ];
@@ -74,7 +83,7 @@ async function takeAll(theme) {
 async function take(page, { name, path, follow, ready, viewport = DESK }, theme) {
   await page.setViewportSize(viewport);
   await page.goto(`${baseUrl}/console${path}`);
-  if (follow) await page.locator(follow).first().click({ timeout: 10_000 });
+  for (const link of [follow ?? []].flat()) await page.locator(link).first().click({ timeout: 10_000 });
   await page.locator(ready).first().waitFor({ timeout: 10_000 });
   await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined);
   await page.screenshot({ path: join(IMAGES, `console-${name}-${theme}.png`) });

@@ -7,6 +7,11 @@ import { parseSmtpRelays } from './domain/smtp-relays';
 export const port = z.coerce.number().int().min(0).max(65_535);
 export const httpUrl = z.url({ protocol: /^https?$/ });
 export const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ''));
+/** Shown to people, so that it must hold no secret. */
+export const openUrl = baseUrl.refine((value) => {
+  const { username, password, search, hash } = new URL(value);
+  return !username && !password && !search && !hash;
+}, 'this must be an address without user, password, query and fragment');
 /** Tokens of a log-in pass there: without TLS on this machine only. */
 export const issuerUrl = httpUrl.refine((value) => {
   const { protocol, hostname } = new URL(value);

@@ -49,7 +49,13 @@ export interface Config {
     /** File with the accounts of several workspaces. */
     credentialsFile: string | undefined;
   };
-  temporal: { address: string | undefined; namespace: string; cliPath: string | undefined };
+  temporal: {
+    address: string | undefined;
+    namespace: string;
+    cliPath: string | undefined;
+    /** Of its web UI, for people who read where the installation is. */
+    uiUrl: string | undefined;
+  };
   /** Traces, if a collector is named. */
   tracing: { serviceName: string } | undefined;
   /** Name of this build for Temporal's worker versioning, which is off without one. */
@@ -175,6 +181,7 @@ export function readConfig(given: Record<string, string | undefined>): Config {
       address: v.TEMPORAL_ADDRESS,
       namespace: v.TEMPORAL_NAMESPACE,
       cliPath: v.TEMPORAL_CLI_PATH,
+      uiUrl: v.FANFARE_TEMPORAL_UI,
     },
     providers: Object.fromEntries(
       CHANNELS.map((channel) => [channel, v[namesOf(channel).provider]]),

@@ -112,6 +112,24 @@ describe('https', () => {
   });
 });
 
+describe('the web UI of Temporal', () => {
+  test('has an address of its own, without a slash at its end', () => {
+    expect(readConfig({ FANFARE_TEMPORAL_UI: 'https://ui.example/temporal/' }).temporal.uiUrl).toBe(
+      'https://ui.example/temporal',
+    );
+    expect(readConfig({}).temporal.uiUrl).toBeUndefined();
+  });
+
+  test.each(['https://me:secret@ui.example', 'https://ui.example?key=secret', 'javascript:alert(1)'])(
+    'is refused as %s, because it is shown',
+    (address) => {
+      const said = refusal({ FANFARE_TEMPORAL_UI: address });
+      expect(said).toContain('FANFARE_TEMPORAL_UI');
+      expect(said).not.toContain('secret');
+    },
+  );
+});
+
 describe('keys of secrets', () => {
   const key = Buffer.alloc(32, 5);
 

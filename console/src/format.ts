@@ -25,8 +25,17 @@ export function plural(n: number, forms: { one: string; other: string }): string
 
 const DATE_TIME = { dateStyle: 'medium', timeStyle: 'short' } as const;
 
+/** It breaks between the day and the hour, and nowhere else. */
 export const formatTime = (at: string | number | Date): string =>
-  new Intl.DateTimeFormat(LANGUAGE, DATE_TIME).format(new Date(at));
+  new Intl.DateTimeFormat(LANGUAGE, DATE_TIME)
+    .formatToParts(new Date(at))
+    .map(({ type, value }, i, parts) =>
+      type === 'literal' && parts[i + 1]?.type !== 'hour' ? value.replaceAll(' ', '\u00a0') : value,
+    )
+    .join('');
+
+export const formatDay = (at: string | number | Date): string =>
+  new Intl.DateTimeFormat(LANGUAGE, { dateStyle: DATE_TIME.dateStyle }).format(new Date(at));
 
 /** As the API writes it, for those who compare with logs. */
 export const formatUtc = (at: string | number | Date): string =>

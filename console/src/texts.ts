@@ -12,7 +12,7 @@ export const TEXTS = {
     signedInAs: 'Signed in as {email}',
     signOut: 'Sign out',
     theme: 'Appearance',
-    themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+    themes: { system: 'System', light: 'Light', dark: 'Dark' },
     offline: 'Fanfare does not answer. What you see may be old; we keep asking and go on by ourselves.',
     stopped: 'Everything is stopped since {since}: {reason}. Nothing of this workspace leaves.',
     stoppedLink: 'See Home',
@@ -597,7 +597,7 @@ export const TEXTS = {
     },
   },
   system: {
-    lead: 'How this process is. It asks again every few seconds.',
+    lead: 'How this process and the installation are. It asks again every few seconds.',
     notReady: 'Not ready: {why}',
     checks: 'Depends on',
     checkNames: {
@@ -621,8 +621,37 @@ export const TEXTS = {
     more: 'More',
     reference: 'Reference of the API',
     errors: 'Every error and what to do',
-    temporal:
-      'The web UI of Temporal shows how a campaign runs, by the workflow id under its Settings. fanfare up prints the address of that UI when it starts.',
+    installation: {
+      processes: 'Processes',
+      processesMean:
+        'All that share this database. One that ends leaves the list at once; one that was killed is shown as silent after a minute, and leaves it after an hour.',
+      process: 'Machine and process',
+      hostAndPid: '{host}, {pid}',
+      answers: 'Answers this page',
+      states: { lives: 'Lives', silent: 'Silent' },
+      does: 'Does',
+      roles: {
+        http: 'API and hand-over',
+        orchestrator: 'runs of campaigns',
+        sender: 'sending',
+        voice: 'calls',
+      },
+      version: 'Version',
+      build: '{version}, build {buildId}',
+      since: 'Since',
+      lastSeen: 'Last seen',
+      temporal: 'Temporal',
+      address: 'Address',
+      namespace: 'Namespace',
+      noAnswer: 'It does not answer',
+      openUi: 'Open its web UI',
+      noUi: 'FANFARE_TEMPORAL_UI names the address of its web UI, to be linked here.',
+      uiMeans: 'Its web UI shows how a campaign runs, by the workflow id under the campaign’s settings.',
+      versions: 'Versions',
+      managed: '{version}, run by Fanfare',
+      ownServer: '{version}',
+      schema: 'Schema',
+    },
     doctor: 'On the machine itself, fanfare doctor checks every dependency and says what to do.',
   },
   account: {
@@ -802,6 +831,7 @@ export const TEXTS = {
     statuses: { active: 'Active', paused: 'Paused', completed: 'Completed' },
     order: 'Order',
     orders: { newest: 'Newest first', oldest: 'Oldest first', name: 'By name' },
+    moreFilters: 'More filters',
     from: 'Created from',
     to: 'Created until',
     archived: 'Archived',
@@ -1280,7 +1310,11 @@ export const TEXTS = {
     review: {
       title: 'Check before it goes',
       messages: { one: '{n} message would be sent.', other: '{n} messages would be sent.' },
-      duration: 'Sending takes about {span}.',
+      duration: 'Sending takes about {span}; hours in which nothing goes out are not counted.',
+      durationUnknown:
+        'How long sending takes is not known before: neither this campaign nor its senders have a speed, so that the carrier’s decides.',
+      durationInTurns:
+        'How long sending takes is not known before: it depends on how many contacts move on to the next channel.',
       missing: 'Placeholders without a value, among the first contacts checked: {names}',
       rejected: { one: '{n} row is left out', other: '{n} rows are left out' },
       rejectedTable: 'Rows that are left out',

@@ -45,7 +45,7 @@ import { contactRoutes } from '../http/contacts';
 import { durableSendRoutes } from '../http/durable-sends';
 import { eventRoutes } from '../http/events';
 import { explainRoutes } from '../http/explain';
-import { healthRoutes } from '../http/health';
+import { healthRoutes, type Installation, installationRoutes } from '../http/health';
 import { holdRoutes } from '../http/holds';
 import { inboundRoutes } from '../http/inbound';
 import { inboundKannelRoutes } from '../http/inbound-kannel';
@@ -111,6 +111,7 @@ export interface ApiParts {
   holds?: CampaignHolds | undefined;
   /** Whether each dependency of the process works, by name. */
   readiness: () => Promise<Record<string, boolean>>;
+  installation: () => Promise<Installation>;
   inboundSecret: string;
   smsOptedOut?: OptedOutCodes | undefined;
   unsubscribeTokens: UnsubscribeTokens;
@@ -147,17 +148,18 @@ export interface AccountsParts {
 export function apiRoutes(parts: ApiParts): Routes {
   const { storage, delivery, log } = parts;
   const stops = createStops({ db: storage.tables<CampaignTables>(), changed: delivery.stopsChanged, log });
-  return [...installationRoutes(parts), ...messagingRoutes(parts, stops), ...campaignsRoutes(parts, stops)];
+  return [...processRoutes(parts), ...messagingRoutes(parts, stops), ...campaignsRoutes(parts, stops)];
 }
 
 type Routes = ((app: App) => void | Promise<void>)[];
 type Stops = ReturnType<typeof createStops>;
 
 /** Routes about the process itself, and about its callers. */
-function installationRoutes(parts: ApiParts): Routes {
+function processRoutes(parts: ApiParts): Routes {
   const { storage, identity, delivery, senders, publicUrl, log } = parts;
   return [
     healthRoutes(parts.readiness, parts.delivery.accounts),
+    installationRoutes(parts.installation),
     metricsRoutes(parts.metrics),
     tokenRoutes(identity),
     sessionRoutes({ sessions: identity, publicUrl, tls: parts.tls }),

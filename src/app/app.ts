@@ -15,6 +15,7 @@ import { openDatabaseModule } from './database-module';
 import { type HttpModule, openHttpModule } from './http-module';
 import { openHttps } from './https';
 import { openMetricsModule } from './metrics-module';
+import { type ProcessTables, recordProcess } from './processes';
 import { openServiceGateways } from './service-gateway';
 import { Shutdown } from './shutdown';
 import { withStartupRetry } from './startup-retry';
@@ -101,6 +102,11 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
       'An index could not be built, and some lists are slow; the next start builds it',
     ),
   );
+  const recorded = await recordProcess({
+    ...{ db: storage.tables<ProcessTables>(), log, buildId: config.workerBuildId },
+    roles: [...(options.http ? (['http'] as const) : []), ...options.roles],
+  });
+  shutdown.add('list of processes', () => recorded.stop());
   const temporal = await openTemporalModule({ ...options, tracing }, executable, shutdown, fail);
   let credentials = await readCredentials(config.dataDir);
   const service = openServiceGateways(
@@ -113,6 +119,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   const metrics = await openMetricsModule(options, storage, shutdown);
   const shared = {
     ...{ ...options, storage, metrics, tracing, temporal: temporal.handle, service },
+    ...{ temporalAt: temporal, processId: recorded.id },
     foreground: new Foreground(),
   };
   const http = options.http ? await openHttpModule({ ...shared, credentials, https }, shutdown) : undefined;

@@ -53,6 +53,7 @@ import type { AppOptions } from './app';
 import { policySource } from './between-halves';
 import { keepErasing } from './erasures';
 import type { Https } from './https';
+import { installationReader, type ProcessTables } from './processes';
 import { callDocumentsOf, openProviders, type ProviderParts, unsubscribeAddress } from './providers';
 import { openSecretsModule, type Secrets } from './secrets-module';
 import { campaignHolds, messageStories, type ServiceGateways, templateLookup } from './service-gateway';
@@ -77,6 +78,9 @@ export interface HttpModule {
 export interface HttpModuleOptions extends AppOptions {
   storage: Storage;
   temporal: Temporal;
+  /** Where that server is, and the address of its web UI if it is known. */
+  temporalAt: { address: string; uiUrl: string | undefined };
+  processId: string;
   service: ServiceGateways;
   credentials: Credentials | undefined;
   https: Https | undefined;
@@ -248,6 +252,7 @@ async function openServer(options: HttpModuleOptions, served: Served, shutdown: 
         schedules: createSchedules(temporal.client),
         holds: campaignHolds(options.service.gatewayFor),
         readiness: readinessOf(options, served.state),
+        installation: installationOf(options),
         inboundSecret: place.inboundSecret,
         smsOptedOut: config.smsOptedOut,
         oidc: {
@@ -270,11 +275,29 @@ function readinessOf({ storage, temporal }: HttpModuleOptions, state: { started:
   return async (): Promise<Record<string, boolean>> => ({
     started: state.started,
     database: await answers(() => sql`select 1`.execute(db)),
-    temporal: await answers(() =>
-      temporal.connection.withDeadline(Date.now() + 2_000, () =>
-        temporal.connection.workflowService.getSystemInfo({}),
-      ),
-    ),
+    temporal: await answers(() => temporalVersion(temporal)),
+  });
+}
+
+async function temporalVersion({ connection }: Temporal): Promise<string> {
+  const info = await connection.withDeadline(Date.now() + 2_000, () =>
+    connection.workflowService.getSystemInfo({}),
+  );
+  return info.serverVersion;
+}
+
+function installationOf({ config, storage, temporal, temporalAt, processId }: HttpModuleOptions) {
+  return installationReader({
+    ...{
+      db: storage.forRequests.tables<ProcessTables>(),
+      processId,
+      isManaged: config.databaseUrl === undefined,
+    },
+    temporal: {
+      ...{ address: temporalAt.address, namespace: temporal.namespace },
+      uiUrl: config.temporal.uiUrl ?? temporalAt.uiUrl,
+      version: () => temporalVersion(temporal),
+    },
   });
 }
 

@@ -232,6 +232,12 @@ export const LIMITS = {
   groupCommitLingerMs: 3,
   /** Messages in one hand-over batch; also what a crash can leave in doubt, per partition and provider. */
   handoverBatch: 500,
+  /** How often a process writes a sign of life. After three that are missing it is shown as silent. */
+  processSignSeconds: 20,
+  processSilentSeconds: 60,
+  /** For so long an owner sees that a process was killed. One that dies every ten seconds leaves 360 rows. */
+  processKeptMinutes: 60,
+  processesListed: 200,
   /** A dispatcher that has not renewed its partition for this long counts as dead, and another one takes it. */
   laneLeaseSeconds: 10,
   laneRenewSeconds: 2,

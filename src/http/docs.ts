@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { errorCatalogue, openApiAnswer } from '../contracts/docs';
+import { VERSION } from '../domain/version';
 import { openApiDocument } from './openapi/document';
 import { json, type Operation } from './openapi/operation';
 import { ASSETS, assetOf, errorList, errorsPage, PAGE_POLICY, referencePage } from './pages/reference-page';
@@ -67,7 +68,7 @@ const readDocument: Operation = {
   answers: {
     200: json('OpenAPI 3.1.', openApiAnswer, {
       openapi: '3.1.1',
-      info: { title: 'Fanfare', version: '0.1.0' },
+      info: { title: 'Fanfare', version: VERSION },
       paths: {},
     }),
   },

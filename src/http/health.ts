@@ -1,6 +1,10 @@
-import { alive, ready } from '../contracts/health';
+import type { z } from 'zod';
+import { answer } from '../contracts/common';
+import { alive, installation, ready } from '../contracts/health';
 import type { AccountState } from '../domain/account';
 import { DomainError } from '../domain/errors';
+import { VERSION } from '../domain/version';
+import { answered, EXAMPLE } from './openapi/examples';
 import { json, type Operation } from './openapi/operation';
 import { OPEN } from './request/access';
 import type { App } from './request/routing';
@@ -30,6 +34,20 @@ export function healthRoutes(
   };
 }
 
+/** The processes of the installation with what they share, as its owner sees it. */
+export type Installation = z.output<typeof installation>['data'];
+
+/** What the installation consists of: addresses of servers are for its owner alone. */
+export function installationRoutes(read: () => Promise<Installation>): (app: App) => void {
+  return (app) => {
+    app.get(
+      '/api/admin/installation',
+      { config: { auth: 'session' }, schema: { operation: readInstallation } },
+      async () => answer(200, 'Installation', await read()),
+    );
+  };
+}
+
 const healthz: Operation = {
   id: 'readHealth',
   access: OPEN,
@@ -55,4 +73,36 @@ const readyz: Operation = {
     }),
   },
   errors: ['dependency_down'],
+};
+
+const readInstallation: Operation = {
+  id: 'readInstallation',
+  access: { role: 'owner' },
+  tag: 'Operation',
+  summary: 'See what the installation consists of',
+  description:
+    'The processes that share the database, with their roles and versions; the database; and the Temporal server, without anything secret. A process says every 20 seconds that it lives. One that ends is gone from the list at once, one that was killed after an hour.',
+  answers: {
+    200: json(
+      'The installation.',
+      installation,
+      answered(200, 'Installation', {
+        version: VERSION,
+        node: 'v22.23.3',
+        processes: [
+          {
+            ...{ id: 'proc_01kbv7n2c8t4z0x6m9q3w7e1ry', host: 'sender-2', pid: 41 },
+            roles: ['sender' as const],
+            ...{ version: VERSION, buildId: null, startedAt: EXAMPLE.at, lastSeenAt: EXAMPLE.at },
+            ...{ state: 'lives' as const, answers: false },
+          },
+        ],
+        database: { version: '17.6', schema: '0114-account-senders', isManaged: false },
+        temporal: {
+          ...{ address: 'temporal.internal:7233', namespace: 'default', version: '1.29.1' },
+          uiUrl: 'https://temporal.internal',
+        },
+      }),
+    ),
+  },
 };

@@ -53,6 +53,7 @@ import * as auditAppend from './migrations/0100-audit-append';
 import * as accountCalls from './migrations/0103-account-calls';
 import * as accountPauses from './migrations/0104-account-pauses';
 import * as recipientCodes from './migrations/0105-recipient-codes';
+import * as processes from './migrations/0106-processes';
 import * as gradual from './migrations/0109-gradual-updates';
 import * as runRetention from './migrations/0110-run-retention';
 import * as roomForReceipts from './migrations/0111-room-for-receipts';
@@ -111,6 +112,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0099-event-tokens': eventTokens.UP,
   '0100-audit-append': auditAppend.UP,
   '0105-recipient-codes': recipientCodes.UP,
+  '0106-processes': processes.UP,
   '0109-gradual-updates': gradual.UP,
   '0110-run-retention': runRetention.UP,
   '0111-room-for-receipts': roomForReceipts.UP,

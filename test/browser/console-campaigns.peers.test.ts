@@ -77,6 +77,12 @@ describe('campaigns in the console, of the whole program', () => {
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.locator('.badge', { hasText: 'Paused' }).waitFor();
     expect((await campaignDetail(here.api, id)).phase).toBe('paused');
+    await page.goto(`${here.fanfare.baseUrl}/console/campaigns`);
+    await page
+      .getByRole('row', { name: 'Spring sale' })
+      .getByText(/% done/)
+      .waitFor();
+    await page.getByRole('link', { name: 'Spring sale' }).click();
     await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
     await untilPhase(here.api, id, ['completed'], SETTLED_MS);

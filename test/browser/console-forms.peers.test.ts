@@ -79,6 +79,7 @@ describeWithDatabase('forms in the console', (database) => {
     await page.getByRole('checkbox', { name: 'Harbour readers' }).waitFor();
     await page.getByRole('button', { name: 'Dry run' }).click();
     await page.getByText('1 message would be sent.').waitFor();
+    await page.getByText('How long sending takes is not known before').waitFor();
     await page.getByRole('button', { name: 'Save as a draft' }).click();
     await page.getByRole('heading', { name: 'Harbour sale', level: 1 }).waitFor();
     const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
@@ -91,6 +92,7 @@ describeWithDatabase('forms in the console', (database) => {
     await page.getByLabel('Name', { exact: true }).fill('Harbour sale, again');
     await page.getByLabel('At most, in recipients a second').fill('5');
     await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByText('Sending takes about 1 second;').waitFor();
     await page.getByRole('button', { name: 'Save as a draft' }).click();
     await page.getByRole('heading', { name: 'Harbour sale, again', level: 1, exact: true }).waitFor();
     expect(new URL(page.url()).pathname).toBe(`/console/campaigns/${id}`);
@@ -254,13 +256,24 @@ describeWithDatabase('forms in the console', (database) => {
       settings: { sms: { shortCode: '12345', templateId: await template('Needs two'), version: 1 } },
     };
     const { id } = (await post('/api/campaign', body)).data;
+    // Not at the limit, only beyond it.
+    await rule({ above: 1 });
     const one = await open(`/campaigns/${id}`, second);
+    const counted = one.page.waitForResponse(/\/digest$/);
+    await one.page.reload();
+    await counted;
+    await one.page.getByRole('button', { name: 'Start' }).waitFor();
+    expect(await one.page.getByRole('button', { name: 'Approve and send' }).count()).toBe(0);
+    // The page still offers Start when the rule has become stricter meanwhile; the refusal leads to the approval.
+    await rule({ above: 0 });
     await one.page.getByRole('button', { name: 'Start' }).click();
     const dialog = one.page.getByRole('dialog');
     await dialog.getByText('Digest').waitFor();
     expect(await faultsOf(one)).toEqual([]);
     await one.page.keyboard.press('Escape');
+    await one.page.reload();
     await one.page.getByRole('button', { name: 'Approve and send' }).click();
+    expect(await one.page.getByRole('button', { name: 'Start' }).count()).toBe(0);
     await dialog.getByRole('button', { name: 'Approve and send' }).click();
     await dialog.waitFor({ state: 'detached' });
     const { data } = (await api.call('GET', `/api/campaign/${id}`, { headers })).body;

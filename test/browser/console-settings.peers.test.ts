@@ -1,6 +1,8 @@
 /** Proves that suppressions, webhooks, policy, users, keys and accounts are looked after in the browser. */
 
 import type { Browser, Page } from 'playwright-core';
+import { type ProcessTables, type RecordedProcess, recordProcess } from '../../src/app/processes';
+import { createLog } from '../../src/log';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { startBrowser } from '../support/browser';
@@ -13,14 +15,21 @@ describeWithDatabase('settings in the console', (database) => {
   let api: WholeApi;
   let user: { email: string; password: string };
   let webhookPath = '';
+  let workers: RecordedProcess;
 
   beforeAll(async () => {
     browser = await startBrowser();
-    api = await startWholeApi(await database.open(), { more: [builtConsole()] });
+    const storage = await database.open();
+    api = await startWholeApi(storage, { more: [builtConsole()] });
     ({ user } = await newWorkspace(api.identity));
+    workers = await recordProcess({
+      ...{ db: storage.tables<ProcessTables>(), roles: ['orchestrator', 'sender'], buildId: 'v1.4.0' },
+      log: createLog('silent'),
+    });
   });
   afterAll(async () => {
     await browser?.close();
+    await workers?.stop();
     await api?.stop();
   });
 
@@ -138,6 +147,24 @@ describeWithDatabase('settings in the console', (database) => {
     await close();
   });
 
+  test('an owner sees the processes of the installation, and others read whom to ask', async () => {
+    const { page, complaints, close } = await open('/system');
+    const row = page.getByRole('row', { name: String(process.pid) });
+    await row.getByText('runs of campaigns, sending').waitFor();
+    expect(await row.textContent()).toMatch(/Lives.*build v1\.4\.0/);
+    await page.getByText('temporal.example:7233').waitFor();
+    await page.getByText('It does not answer').waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+
+    const { user: admin } = await newWorkspace(api.identity);
+    const other = await signedInAt(browser, api.url, admin, '/system');
+    await other.page.getByText('Processes').waitFor();
+    expect(await other.page.getByText('temporal.example').count()).toBe(0);
+    expect(other.complaints).toEqual([]);
+    await other.close();
+  });
+
   test.each(LOOKS)(
     'each page is accessible: $name',
     async (way) => {
@@ -159,7 +186,7 @@ describeWithDatabase('settings in the console', (database) => {
           mayBeAbsent: true,
         },
         { name: 'audit', path: '/audit', ready: shows('.state, tbody'), mayBeAbsent: true },
-        { name: 'system', path: '/system', ready: shows('.facts') },
+        { name: 'system', path: '/system', ready: shows('#temporal') },
         { name: 'account', path: '/account', ready: shows('form'), mayBeAbsent: true },
       ]);
       expect(found).toEqual({});

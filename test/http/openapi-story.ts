@@ -76,6 +76,7 @@ export const STORY: Step[] = [
   { operation: 'registerSender', status: 201 },
   { operation: 'listSenders', status: 200 },
   { operation: 'deleteSender', status: 200 },
+  { operation: 'readInstallation', status: 200 },
   { operation: 'createUser', status: 201 },
   { operation: 'listUsers', status: 200 },
   { operation: 'changeUser', status: 200 },

@@ -1,6 +1,7 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { RouteOptions } from 'fastify';
 import { type AccountsParts, apiRoutes } from '../../src/app/api-routes';
+import { installationReader, type ProcessTables } from '../../src/app/processes';
 import { createAuditLog, createAuditReader } from '../../src/audit/audit-log';
 import type { AuditTables } from '../../src/audit/tables';
 import type { TemplateLookup } from '../../src/campaigns/model/dependencies';
@@ -139,6 +140,13 @@ export async function startWholeApi(
           },
           schedules: { keepSchedule: async () => undefined, removeSchedule: async () => undefined },
           readiness: async () => ({ database: true }),
+          installation: installationReader({
+            ...{ db: storage.tables<ProcessTables>(), processId: 'proc_of_this_server', isManaged: false },
+            temporal: {
+              ...{ address: 'temporal.example:7233', namespace: 'default', uiUrl: undefined },
+              version: () => Promise.reject(new Error('no server')),
+            },
+          }),
           inboundSecret: INBOUND_SECRET,
           unsubscribeTokens: UNSUBSCRIBE_TOKENS,
           oidc: {

@@ -28,6 +28,7 @@ const RULES: Record<string, string> = {
   messages: 'src/messaging/retention.ts',
   orphan_receipts: 'src/messaging/receipts/receipt-rows.ts',
   pages: 'src/campaigns/runs/ledger.ts',
+  processes: 'src/app/processes.ts',
   recipients: 'src/campaigns/retention.ts',
   run_looks: 'src/campaigns/watch/run-facts.ts',
   sender_buckets: 'src/messaging/retention.ts',

@@ -1037,6 +1037,67 @@ export type ImportReport = {
     }>;
 };
 
+export type Installation = {
+    /**
+     * Of Fanfare, in the process that answers.
+     */
+    version: string;
+    node: string;
+    /**
+     * Those that live first, oldest first, at most 200.
+     */
+    processes: Array<{
+        id: string;
+        /**
+         * Name of its machine or container.
+         */
+        host: string;
+        pid: number;
+        /**
+         * `http` serves the API and hands messages over; the others are workers.
+         */
+        roles: Array<'http' | 'orchestrator' | 'sender' | 'voice'>;
+        version: string;
+        /**
+         * As `FANFARE_WORKER_BUILD_ID` names it.
+         */
+        buildId: string | null;
+        startedAt: string;
+        lastSeenAt: string;
+        /**
+         * `silent`: no sign of life for a minute, because it was killed or cut off.
+         */
+        state: 'lives' | 'silent';
+        /**
+         * It is the one that answers this request.
+         */
+        answers: boolean;
+    }>;
+    database: {
+        version: string;
+        /**
+         * The newest migration.
+         */
+        schema: string;
+        /**
+         * Fanfare runs it by itself.
+         */
+        isManaged: boolean;
+    };
+    temporal: {
+        address: string;
+        namespace: string;
+        /**
+         * Null while it does not answer.
+         */
+        version: string | null;
+        /**
+         * Of its web UI: as `FANFARE_TEMPORAL_UI` names it, or the managed server’s.
+         */
+        uiUrl: string | null;
+    };
+};
+
 export type ListedEmailTemplate = {
     id: string;
     templateName: string;
@@ -2232,6 +2293,56 @@ export type ReadReadinessResponses = {
 };
 
 export type ReadReadinessResponse = ReadReadinessResponses[keyof ReadReadinessResponses];
+
+export type ReadInstallationData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/admin/installation';
+};
+
+export type ReadInstallationErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ReadInstallationError = ReadInstallationErrors[keyof ReadInstallationErrors];
+
+export type ReadInstallationResponses = {
+    /**
+     * The installation.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: Installation;
+    };
+};
+
+export type ReadInstallationResponse = ReadInstallationResponses[keyof ReadInstallationResponses];
 
 export type ReadMetricsData = {
     body?: never;

@@ -1,17 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import type { Overview } from '../api/types.gen';
 import { Badge } from '../design/badge';
+import { Bar } from '../design/bar';
 import { Button, LinkButton } from '../design/button';
-import { Field, Select } from '../design/field';
 import { Page } from '../design/page';
-import { SearchField } from '../design/search-field';
 import { EmptyState, ErrorState, Skeleton } from '../design/states';
 import { type Column, Table } from '../design/table';
 import { Time } from '../design/time';
 import { fill, plural } from '../format';
+import { overviewQuery } from '../home/home-queries';
 import { useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
-import { CHANNELS, phaseTone, phaseWord } from './campaign-words';
+import { Filters } from './campaign-filters';
+import { barParts, countsSentence, doneShare, phaseTone, phaseWord, sumOf } from './campaign-words';
 import './campaigns.css';
 import { type CampaignFilter, campaignsQuery, type ListedCampaign, PAGE_SIZE } from './campaigns-query';
 
@@ -23,6 +25,7 @@ export function CampaignsPage() {
   const navigate = route.useNavigate();
   const may = useMay();
   const found = useQuery(campaignsQuery(filter));
+  const { data: live } = useQuery(overviewQuery);
   const change = (changed: Partial<CampaignFilter>) =>
     navigate({ search: (before) => ({ ...before, page: undefined, ...changed }), replace: true });
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
@@ -49,7 +52,7 @@ export function CampaignsPage() {
         <>
           <Table
             caption={plural(found.data.total, texts.count)}
-            columns={COLUMNS}
+            columns={columnsOf(live?.campaigns ?? [])}
             rows={found.data.rows}
             keyOf={({ id }) => id}
           />
@@ -60,93 +63,10 @@ export function CampaignsPage() {
   );
 }
 
-function Filters({
-  filter,
-  onChange,
-}: {
-  filter: CampaignFilter;
-  onChange(changed: Partial<CampaignFilter>): void;
-}) {
-  return (
-    <search className="filters">
-      <SearchField
-        value={filter.search ?? ''}
-        onSearch={(search) => onChange({ search: search.trim() || undefined })}
-      />
-      <Select
-        label={texts.channel}
-        value={filter.channel ?? ''}
-        onChange={({ target }) =>
-          onChange({ channel: (target.value || undefined) as CampaignFilter['channel'] })
-        }
-      >
-        <option value="">{texts.allChannels}</option>
-        {CHANNELS.map((one) => (
-          <option key={one} value={one}>
-            {channels[one]}
-          </option>
-        ))}
-      </Select>
-      <Select
-        label={texts.status}
-        value={filter.status ?? ''}
-        onChange={({ target }) =>
-          onChange({ status: (target.value || undefined) as CampaignFilter['status'] })
-        }
-      >
-        <option value="">{texts.anyStatus}</option>
-        {(['active', 'paused', 'completed'] as const).map((one) => (
-          <option key={one} value={one}>
-            {texts.statuses[one]}
-          </option>
-        ))}
-      </Select>
-      <Select
-        label={texts.order}
-        value={filter.order ?? 'newest'}
-        onChange={({ target }) =>
-          onChange({
-            order: (target.value === 'newest' ? undefined : target.value) as CampaignFilter['order'],
-          })
-        }
-      >
-        {(['newest', 'oldest', 'name'] as const).map((one) => (
-          <option key={one} value={one}>
-            {texts.orders[one]}
-          </option>
-        ))}
-      </Select>
-      <Field
-        label={texts.from}
-        type="date"
-        value={filter.from ?? ''}
-        onChange={({ target }) => onChange({ from: target.value || undefined })}
-      />
-      <Field
-        label={texts.to}
-        type="date"
-        value={filter.to ?? ''}
-        onChange={({ target }) => onChange({ to: target.value || undefined })}
-      />
-      <Field
-        label={texts.tag}
-        value={filter.tag ?? ''}
-        maxLength={40}
-        onChange={({ target }) => onChange({ tag: target.value || undefined })}
-      />
-      <Select
-        label={texts.archived}
-        value={filter.archived ? 'yes' : ''}
-        onChange={({ target }) => onChange({ archived: target.value === 'yes' || undefined })}
-      >
-        <option value="">{TEXTS.common.no}</option>
-        <option value="yes">{TEXTS.common.yes}</option>
-      </Select>
-    </search>
-  );
-}
+type Live = Overview['campaigns'][number];
 
-const COLUMNS: Column<ListedCampaign>[] = [
+/** Progress of those that are under way, as Home has it; the thousands that are not have theirs on their own page. */
+const columnsOf = (live: readonly Live[]): Column<ListedCampaign>[] => [
   {
     key: 'name',
     head: texts.name,
@@ -169,8 +89,24 @@ const COLUMNS: Column<ListedCampaign>[] = [
     head: texts.channel,
     cell: ({ channel }) => channel.map((one) => channels[one]).join(', '),
   },
+  {
+    key: 'progress',
+    head: TEXTS.campaign.progress,
+    cell: ({ id }) => <Progress counts={live.find((one) => one.id === id)?.counts} />,
+  },
   { key: 'created', head: texts.created, cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
+
+function Progress({ counts }: { counts: Live['counts'] | undefined }) {
+  const sum = sumOf(Object.values(counts ?? {}));
+  if (sum.total === 0) return '–';
+  return (
+    <div className="progress">
+      <Bar parts={barParts(sum)} label={countsSentence(sum)} />
+      <span className="muted small">{fill(TEXTS.campaign.done, { share: doneShare(sum) })}</span>
+    </div>
+  );
+}
 
 function Pages({ total, page }: { total: number; page: number }) {
   const navigate = route.useNavigate();

@@ -12,7 +12,7 @@ import { holdsOther, openInForm } from '../new-campaign/use-draft';
 import { NotShown, useMay } from '../shell/allowed';
 import type { Role } from '../shell/navigation';
 import { TEXTS } from '../texts';
-import { useApprovalRule } from './approval-rule';
+import { useRuleAgainst } from './approval-rule';
 import { ApproveDialog } from './approve-dialog';
 import { campaignQuery, type Detail } from './campaign-queries';
 import { isOver, phaseWord } from './campaign-words';
@@ -24,7 +24,7 @@ const texts = TEXTS.campaign.control;
 export function Controls({ campaign }: { campaign: Detail }) {
   const [open, setOpen] = useState<'cancel' | 'pace' | 'retry' | 'approve'>();
   const act = useAct(campaign, () => setOpen('approve'));
-  const rule = useApprovalRule(campaign.channel);
+  const rule = useRuleAgainst(campaign);
   const navigate = useNavigate();
   const may = useMay();
   const close = () => setOpen(undefined);
@@ -38,11 +38,11 @@ export function Controls({ campaign }: { campaign: Detail }) {
       means: texts.approveMeans,
       press: () => setOpen('approve'),
     }),
-    ...when(phase === 'draft' && rule !== undefined && !campaign.approval, {
+    ...when(rule !== undefined, {
       ...{ from: 'sender', label: texts.approve, press: () => setOpen('approve') },
       means: fill(texts.approveAbove, { n: formatNumber(rule?.above ?? 0) }),
     }),
-    ...when(!needsApproval && phase === 'draft', {
+    ...when(!needsApproval && rule === undefined && phase === 'draft', {
       ...{ from: 'sender', label: texts.start, means: texts.startMeans, kind: 'primary' },
       press: () => act.mutate('start'),
     }),

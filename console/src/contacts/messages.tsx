@@ -1,6 +1,7 @@
 import { call } from '../api/client';
 import { useCursorList } from '../api/cursor-list';
 import type { ReadContactTimelineData, ReadContactTimelineResponse, TimelineEntry } from '../api/types.gen';
+import { isState, stateWord } from '../campaigns/campaign-words';
 import { Badge, type Tone } from '../design/badge';
 import { Loaded } from '../design/loaded';
 import { More } from '../design/paging';
@@ -63,9 +64,12 @@ const whatOf = (entry: TimelineEntry) => ('campaign' in entry ? entry.campaign :
 const channelOf = (channel: string) => channels[channel as keyof typeof channels] ?? channel;
 
 function stateOf(entry: TimelineEntry) {
-  if ('state' in entry) return <Badge tone={toneOf(entry.state)}>{entry.state}</Badge>;
+  if ('state' in entry) return <Badge tone={toneOf(entry.state)}>{wordOf(entry.state)}</Badge>;
   return <Badge tone={entry.kind === 'skipped' ? 'warn' : 'idle'}>{texts.kinds[entry.kind]}</Badge>;
 }
+
+/** A message may be `scheduled`, which no recipient is. */
+const wordOf = (state: string) => (isState(state) ? stateWord(state) : state);
 
 function whyOf(entry: TimelineEntry): string {
   if (entry.kind === 'recipient') return [entry.outcome, entry.code].filter(Boolean).join(' · ') || '–';

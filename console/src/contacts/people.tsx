@@ -14,7 +14,7 @@ import { More } from '../design/paging';
 import { SearchField } from '../design/search-field';
 import { EmptyState } from '../design/states';
 import { Table } from '../design/table';
-import { Time } from '../design/time';
+import { Day } from '../design/time';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 
@@ -76,7 +76,7 @@ export function People({ listId, search, hint, onSearch, actions, empty }: Peopl
                   { key: 'email', head: texts.fields.email, cell: ({ email }) => email ?? '–' },
                   { key: 'phone', head: texts.fields.phone, cell: ({ phone }) => phone ?? '–' },
                   { key: 'id', head: texts.fields.externalId, cell: ({ externalId }) => externalId ?? '–' },
-                  { key: 'at', head: TEXTS.common.changed, cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+                  { key: 'at', head: TEXTS.common.changed, cell: ({ updatedAt }) => <Day at={updatedAt} /> },
                   ...(actions ? [{ key: 'actions', head: TEXTS.common.actions, cell: actions }] : []),
                 ]}
               />

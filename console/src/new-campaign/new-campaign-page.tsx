@@ -80,6 +80,7 @@ export function NewCampaignPage() {
         <ReviewPart
           found={checked.found}
           when={draft.when}
+          isFallback={draft.strategy === 'fallback' && draft.channels.length > 1}
           error={isSeen(make.error) ? null : make.error}
           isBusy={make.isPending}
           onStart={() => make.mutate(true)}

@@ -14,6 +14,8 @@ const texts = TEXTS.newCampaign.review;
 interface ReviewProps {
   found: DryRun;
   when: 'now' | 'later' | 'recurring';
+  /** Channels in turn, of which a dry run does not know when each begins. */
+  isFallback: boolean;
   error: Error | null;
   isBusy: boolean;
   onStart(): void;
@@ -21,7 +23,7 @@ interface ReviewProps {
 }
 
 /** The dry run's answer, as a page to check before anything is sent. */
-export function ReviewPart({ found, when, error, isBusy, onStart, onDraft }: ReviewProps) {
+export function ReviewPart({ found, when, isFallback, error, isBusy, onStart, onDraft }: ReviewProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   // Who pressed the button begins to read here.
   useEffect(() => heading.current?.focus(), []);
@@ -35,11 +37,8 @@ export function ReviewPart({ found, when, error, isBusy, onStart, onDraft }: Rev
       <h2 id="review" ref={heading} tabIndex={-1}>
         {texts.title}
       </h2>
-      <p>
-        {plural(recipients, texts.messages)}{' '}
-        {found.durationSeconds !== null &&
-          fill(texts.duration, { span: formatDuration(found.durationSeconds) })}
-      </p>
+      <p>{plural(recipients, texts.messages)}</p>
+      {recipients > 0 && <p>{durationOf(found.durationSeconds, isFallback)}</p>}
       <ForecastTable channels={found.channels} />
       <Offenders found={found} />
       {found.rejected && found.rejected.length > 0 && (
@@ -69,6 +68,11 @@ export function ReviewPart({ found, when, error, isBusy, onStart, onDraft }: Rev
       </div>
     </section>
   );
+}
+
+function durationOf(seconds: number | null, isFallback: boolean): string {
+  if (seconds === null) return isFallback ? texts.durationInTurns : texts.durationUnknown;
+  return fill(texts.duration, { span: formatDuration(Math.max(1, seconds)) });
 }
 
 function Offenders({ found }: { found: DryRun }) {

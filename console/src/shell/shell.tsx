@@ -45,7 +45,7 @@ export function Shell() {
             </Button>
             <Link to="/" className="brand">
               <img src={icon} alt="" width={24} height={24} />
-              {TEXTS.product}
+              <span className="brand-name">{TEXTS.product}</span>
             </Link>
           </div>
           <PersonBar />
@@ -69,6 +69,13 @@ export function Shell() {
               </ul>
             </div>
           ))}
+          <div className="account-place">
+            <ul>
+              <li>
+                <Link to="/account">{nav.account}</Link>
+              </li>
+            </ul>
+          </div>
           <div className="hidden-places">
             <NotShown labels={hiddenFrom(role)} />
           </div>

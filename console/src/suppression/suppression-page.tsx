@@ -19,7 +19,7 @@ import { Paging } from '../design/paging';
 import { SearchField } from '../design/search-field';
 import { EmptyState } from '../design/states';
 import { Table } from '../design/table';
-import { Time } from '../design/time';
+import { Day } from '../design/time';
 import { useToast } from '../design/toast';
 import { fill } from '../format';
 import { Actions, NotShown, useMay } from '../shell/allowed';
@@ -175,7 +175,7 @@ const COLUMNS = [
     cell: ({ scope }: Suppression) =>
       scope === 'workspace' ? texts.wholeWorkspace : scope.replace(/^sender:/, ''),
   },
-  { key: 'since', head: texts.since, cell: ({ createdAt }: Suppression) => <Time at={createdAt} /> },
+  { key: 'since', head: texts.since, cell: ({ createdAt }: Suppression) => <Day at={createdAt} /> },
 ];
 
 const lifting = (onLift: (entry: Suppression) => void) => ({

@@ -9,15 +9,18 @@ import { EmptyState } from '../design/states';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
 import { fill } from '../format';
+import { NotShown, useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
+import { Installation } from './installation';
 
 const { system: texts } = TEXTS;
 const TONES = { ok: 'ok', paused: 'bad', throttled: 'warn' } as const;
 
 type Readiness = { isReady: true; is: ReadReadinessResponse } | { isReady: false; why: string };
 
-/** How this process is: what it depends on, the accounts at carriers, and its version. */
+/** How this process is and what it depends on, the accounts at carriers, and, for the owner, the whole installation. */
 export function SystemPage() {
+  const may = useMay();
   const readiness = useQuery({
     queryKey: ['readiness'],
     refetchInterval: 5_000,
@@ -46,7 +49,14 @@ export function SystemPage() {
           )
         }
       </Loaded>
-      <Version />
+      {may('owner') ? (
+        <Installation />
+      ) : (
+        <>
+          <Version />
+          <NotShown labels={[texts.installation.processes]} />
+        </>
+      )}
       <section className="card stack tight" aria-label={texts.more}>
         <h2>{texts.more}</h2>
         <ul className="bullets">
@@ -56,7 +66,6 @@ export function SystemPage() {
           <li>
             <a href="/docs/errors">{texts.errors}</a>
           </li>
-          <li>{texts.temporal}</li>
           <li>{texts.doctor}</li>
         </ul>
       </section>

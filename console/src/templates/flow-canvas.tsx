@@ -8,8 +8,10 @@ import {
   type NodeProps,
   Position,
   ReactFlow,
+  useNodesInitialized,
+  useReactFlow,
 } from '@xyflow/react';
-import { useMemo } from 'react';
+import { useEffect, useMemo } from 'react';
 import { useReadOnly } from '../design/read-only';
 import { chosenTheme } from '../shell/theme';
 import { TEXTS } from '../texts';
@@ -81,7 +83,7 @@ export function FlowCanvas({ flow, chosen, findings, onChoose, onChange }: FlowC
     if (next !== flow) onChange(next);
   };
   return (
-    <div className="flow">
+    <div className={`flow ${HEIGHTS[flow.nodes.length] ?? ''}`}>
       <ReactFlow
         aria-label={texts.graph}
         nodes={nodes}
@@ -89,7 +91,7 @@ export function FlowCanvas({ flow, chosen, findings, onChoose, onChange }: FlowC
         nodeTypes={NODE_TYPES}
         colorMode={chosenTheme()}
         fitView
-        fitViewOptions={{ maxZoom: 1 }}
+        fitViewOptions={FIT}
         minZoom={0.2}
         // The page scrolls with the wheel; the buttons zoom.
         zoomOnScroll={false}
@@ -104,9 +106,25 @@ export function FlowCanvas({ flow, chosen, findings, onChoose, onChange }: FlowC
       >
         <Background />
         <Controls showInteractive={false} />
+        <KeepInView steps={nodes.length} />
       </ReactFlow>
     </div>
   );
+}
+
+const FIT = { maxZoom: 1 };
+/** By the number of steps, because one alone is lost in a field made for ten. */
+const HEIGHTS: Record<number, string> = { 0: 'low', 1: 'low', 2: 'half' };
+
+/** A step that is added changes the height and may lie outside of what is shown. */
+function KeepInView({ steps }: { steps: number }) {
+  const { fitView } = useReactFlow();
+  const areMeasured = useNodesInitialized();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is their number that matters
+  useEffect(() => {
+    if (areMeasured) void fitView(FIT);
+  }, [areMeasured, steps, fitView]);
+  return null;
 }
 
 function Step({ data: { name, kind, marks, wrong, isChosen } }: NodeProps<StepNode>) {

@@ -1,6 +1,7 @@
 import type { RouteOptions } from 'fastify';
 import { z } from 'zod';
 import type { Needs } from '../../domain/access';
+import { VERSION } from '../../domain/version';
 import { type Access, OPEN } from '../request/access';
 import type { KnownRoutes } from '../request/routing';
 import { createErrorExamples, type ErrorExamples, errorAnswers } from './errors';
@@ -40,7 +41,7 @@ export function openApiDocument(routes: KnownRoutes): OpenApiDocument {
     openapi: '3.1.1',
     info: {
       title: 'Fanfare',
-      version: '0.1.0',
+      version: VERSION,
       summary: 'Durable multichannel campaigns: email, SMS and voice.',
       description: INTRODUCTION,
     },
