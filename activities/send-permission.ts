@@ -8,7 +8,7 @@ import { LIMITS } from '../src/domain/limits';
 import type { Gateway, Lot } from '../src/gateway/gateway';
 import { pause, stopIfCancelled } from './heartbeat';
 
-export type Taking =
+export type RoomOutcome =
   | { kind: 'lot'; lot: Lot | undefined }
   | { kind: 'backoff'; waitMs: number }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> };
@@ -23,7 +23,7 @@ export async function awaitRoom(
   room: Gateway['room'],
   run: RunPlan,
   most: number,
-): Promise<Taking> {
+): Promise<RoomOutcome> {
   const over = new AbortController();
   const lot = room.take(run.options.class ?? 'marketing', {
     campaign: run.campaignId,

@@ -245,12 +245,12 @@ interface Sending {
   caps: ReturnType<typeof pageCaps>;
 }
 
-/** A lane that stands aside is woken when the rate changes, and when the other lane has ended. */
+/** A page worker that stands aside is woken when the rate changes, and when the other page worker has ended. */
 const ASIDE_MS = 30 * 60_000;
 
-/** One lane keeps up with a low rate. Two would hold a page and an activity each, and only wait for each other. */
+/** One page worker keeps up with a low rate. Two would hold a page and an activity each, and only wait for each other. */
 function isAside({ lane }: SendPageInput, pace: number | undefined): boolean {
-  return lane > 0 && pace !== undefined && pace < LIMITS.paceSecondLane;
+  return lane > 0 && pace !== undefined && pace < LIMITS.paceSecondPageWorker;
 }
 
 function idle(until: Date | undefined): { kind: 'idle'; waitMs?: number } {

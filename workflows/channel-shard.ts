@@ -2,17 +2,17 @@ import { condition, continueAsNew, patched, setHandler, workflowInfo } from '@te
 import type { StartCallsOutcome } from '../activities/calls';
 import type { SendPageOutcome } from '../activities/send';
 import { nextPageSize } from '../src/domain/page-size';
-import { FIRST_PAGE, GATHER_MAX_MS, GATHER_SHARE, HISTORY_EVENTS, LANES_PER_SHARD } from './constants';
+import { FIRST_PAGE, GATHER_MAX_MS, GATHER_SHARE, HISTORY_EVENTS, PAGE_WORKERS_PER_SHARD } from './constants';
 import { type ChannelShardInput, drainSignal, wakeSignal } from './messages';
 import { sender, voice } from './proxies';
 
-/** A paused lane looks after this time in case a signal was lost, and later each time it finds no change. */
+/** A paused page worker looks after this time in case a signal was lost, and later each time it finds no change. */
 const LOOK_MS = 60_000;
 const LOOK_MAX_MS = 30 * 60_000;
 
 /**
- * One slice of a run's recipients on one channel: sends page after page until no recipient is left. Two lanes
- * send at once, so that one sends while the other's page is recorded. Calls need one lane, because it starts
+ * One slice of a run's recipients on one channel: sends page after page until no recipient is left. Two page workers
+ * send at once, so that one sends while the other's page is recorded. Calls need one page worker, because it starts
  * them just in time.
  */
 export async function channelShard(input: ChannelShardInput): Promise<void> {
@@ -30,11 +30,11 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
     wakes++;
   });
 
-  const lanes = input.channel === 'voice' ? 1 : LANES_PER_SHARD;
-  await Promise.all(Array.from({ length: lanes }, (_, lane) => runLane(lane)));
+  const lanes = input.channel === 'voice' ? 1 : PAGE_WORKERS_PER_SHARD;
+  await Promise.all(Array.from({ length: lanes }, (_, lane) => runPageWorker(lane)));
   if (full && !drained) await continueAsNew<typeof channelShard>({ ...input, pageSize });
 
-  async function runLane(lane: number): Promise<void> {
+  async function runPageWorker(lane: number): Promise<void> {
     let look = LOOK_MS;
     while (!full && !drained) {
       const seen = wakes;
@@ -51,7 +51,7 @@ export async function channelShard(input: ChannelShardInput): Promise<void> {
           if (outcome.waitMs === undefined) {
             // Woken while the page was looked for, so that there may be one by now.
             if (woken() && !drained && patched('looks-again-when-woken')) break;
-            // Another lane that stands aside has nothing left to wait for either, so wake it.
+            // Another page worker that stands aside has nothing left to wait for either, so wake it.
             if (isOneAside) wakes++;
             return;
           }

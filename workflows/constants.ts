@@ -21,10 +21,10 @@ export const HISTORY_EVENTS_BESIDE_SHARDS = 15_000;
 export const RUN_LOOK_MS = 60 * 60_000;
 
 /**
- * Pages that a shard sends at once. `LIMITS.lanesPerShard` must be the same, because the ledger divides small
+ * Pages that a shard sends at once. `LIMITS.pageWorkersPerShard` must be the same, because the ledger divides small
  * shards by it.
  */
-export const LANES_PER_SHARD = 2;
+export const PAGE_WORKERS_PER_SHARD = 2;
 /** Recipients on a shard's first page. Later sizes follow from how long the last page took. */
 export const FIRST_PAGE = 5_000;
 /** Due retries are gathered for this share of the time since sending began, and for a minute at most. */

@@ -5,7 +5,7 @@ import { LIMITS } from '../domain/limits';
 import { VENDORS } from '../providers/vendor/vendors';
 import { StartupError } from '../startup-error';
 import { type ApiClient, createApiClient } from './api-client';
-import type { Finding, Look, Patient } from './doctor';
+import type { Check, CheckContext, CheckResult } from './doctor';
 import { publicUrlProblem } from './doctor-providers';
 
 const account = z.looseObject({
@@ -34,7 +34,7 @@ const CHECK = 'accounts';
  * Checks the accounts that were made by the API, as the running instance reaches their carriers. An owner has to ask; the
  * accounts of the environment are checked from here (doctor-providers.ts).
  */
-export const lookAtAccounts: Look = async (patient) => {
+export const lookAtAccounts: Check = async (patient) => {
   const api = ownerOf(patient);
   if (!api) return [];
   try {
@@ -43,7 +43,7 @@ export const lookAtAccounts: Look = async (patient) => {
     if (made.length === 0) return [];
     const { data } = await api.get('/api/admin/routes', routes);
     const routed = new Set(data.routes.flatMap((route) => route.accounts.map((one) => one.account)));
-    const findings: Finding[] = [];
+    const findings: CheckResult[] = [];
     // One after the other, because each check may hold a connection of the instance for seconds.
     for (const one of made.slice(0, LIMITS.accounts)) {
       findings.push(await lookAt(api, one, { isRouted: routed.has(one.id), patient }));
@@ -62,7 +62,7 @@ export const lookAtAccounts: Look = async (patient) => {
   }
 };
 
-function ownerOf({ config, credentials }: Patient): ApiClient | undefined {
+function ownerOf({ config, credentials }: CheckContext): ApiClient | undefined {
   const { service } = config;
   const baseUrl = service.appUrl ?? credentials?.baseUrl;
   if (!baseUrl) return undefined;
@@ -75,8 +75,8 @@ function ownerOf({ config, credentials }: Patient): ApiClient | undefined {
 async function lookAt(
   api: ApiClient,
   { id, name, kind, settings, secrets, closedSenders }: Account,
-  { isRouted, patient }: { isRouted: boolean; patient: Patient },
-): Promise<Finding> {
+  { isRouted, patient }: { isRouted: boolean; patient: CheckContext },
+): Promise<CheckResult> {
   const check = `account ${id}`;
   const { data: found } = await api.post(`/api/admin/accounts/${encodeURIComponent(id)}/check`, {}, checked);
   const said = `${name} (${kind}): ${found.detail}`;
@@ -99,7 +99,7 @@ function warningsOf(
   kind: string,
   settings: Record<string, unknown>,
   names: readonly string[],
-  { config }: Patient,
+  { config }: CheckContext,
 ): string[] {
   const vendor = isVendor(kind) ? VENDORS[kind] : undefined;
   if (!vendor) return [];

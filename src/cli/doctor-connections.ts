@@ -2,7 +2,7 @@ import { type CertificateFiles, readCertificate, UnusableCertificate } from '../
 import { ownerOf } from '../storage/directory-lock';
 import { openTemporal } from '../temporal/connection';
 import { cacheDirectory, lookForExecutable } from '../temporal/executable';
-import type { Finding, Look } from './doctor';
+import type { Check, CheckResult } from './doctor';
 
 const DAY_MS = 86_400_000;
 /** Automatic renewal happens a month before the end, so that a certificate this close to it was not renewed. */
@@ -20,7 +20,7 @@ interface Listener {
 }
 
 /** Checks the certificate of the listener for inbound mail, if it has one. */
-export const lookAtMailCertificate: Look = async ({ config: { smtp } }) => {
+export const lookAtMailCertificate: Check = async ({ config: { smtp } }) => {
   const files = smtp?.listen?.tls;
   if (!files) return [];
   return lookAt({
@@ -32,7 +32,7 @@ export const lookAtMailCertificate: Look = async ({ config: { smtp } }) => {
 };
 
 /** Checks the certificate of the HTTP server, if it has one. */
-export const lookAtHttpsCertificate: Look = async ({ config: { http } }) => {
+export const lookAtHttpsCertificate: Check = async ({ config: { http } }) => {
   if (!http.tls) return [];
   return lookAt({
     check: 'https',
@@ -43,9 +43,9 @@ export const lookAtHttpsCertificate: Look = async ({ config: { http } }) => {
   });
 };
 
-async function lookAt({ check, files, variables, taken, host }: Listener): Promise<Finding[]> {
+async function lookAt({ check, files, variables, taken, host }: Listener): Promise<CheckResult[]> {
   const renew = `Renew it in its place; the listener takes it up ${taken}, without a restart.`;
-  const finding = (state: Finding['state'], found: string, wayOut?: string): Finding[] => [
+  const finding = (state: CheckResult['state'], found: string, wayOut?: string): CheckResult[] => [
     { check, state, found, ...(wayOut === undefined ? {} : { wayOut }) },
   ];
   try {
@@ -71,7 +71,7 @@ async function lookAt({ check, files, variables, taken, host }: Listener): Promi
 }
 
 /** Checks the operator's server, or that of the running instance, or what a managed one needs to start. */
-export const lookAtTemporal: Look = async ({ config, credentials, env }) => {
+export const lookAtTemporal: Check = async ({ config, credentials, env }) => {
   const check = 'temporal';
   const { address, namespace, cliPath } = config.temporal;
   if (address) {

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { ownerOf } from '../storage/directory-lock';
-import type { Finding, Look } from './doctor';
+import type { Check, CheckResult } from './doctor';
 import { clockFinding } from './doctor-machine';
 
 const ANSWER_MS = 5_000;
 
 /** Checks whether an instance answers, and what it reports about itself. */
-export const lookAtInstance: Look = async ({ config, credentials }) => {
+export const lookAtInstance: Check = async ({ config, credentials }) => {
   const check = 'instance';
   const named = config.service.appUrl;
   const baseUrl = named ?? credentials?.baseUrl;
@@ -61,7 +61,7 @@ const readyAnswer = z.looseObject({
  * Carriers that refuse our account. This instance reports what it knows; each of several instances finds out by
  * itself.
  */
-function refusedAccounts(body: unknown): Finding[] {
+function refusedAccounts(body: unknown): CheckResult[] {
   const { accounts } = readyAnswer.catch({ accounts: [] }).parse(body);
   return accounts
     .filter(({ state }) => state === 'paused')
@@ -76,7 +76,7 @@ function refusedAccounts(body: unknown): Finding[] {
 const token = z.looseObject({ access_token: z.string(), capabilities: z.array(z.string()).optional() });
 
 /** Checks whether the credentials that campaigns use are accepted by their service. */
-export const lookAtService: Look = async ({ config, credentials }) => {
+export const lookAtService: Check = async ({ config, credentials }) => {
   const check = 'messaging service';
   const { service } = config;
   const hosted = service.clientId !== undefined;
@@ -137,7 +137,7 @@ async function lookAtKey(of: {
   apiKey: string | undefined;
   bearer: string;
   tells: boolean;
-}): Promise<Finding[]> {
+}): Promise<CheckResult[]> {
   const { check, sendUrl, apiKey, bearer, tells } = of;
   if (apiKey === undefined) {
     return [{ check, state: 'broken', found: 'there is no API key', wayOut: 'Set FANFARE_API_KEY.' }];

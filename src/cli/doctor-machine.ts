@@ -8,14 +8,14 @@ import { lookAtPostgres } from '../storage/look-at-postgres';
 import { madeBy } from '../storage/managed/data-directory';
 import { findPostgresBinaries } from '../storage/managed/find-binaries';
 import { findRunning } from '../storage/managed/running-server';
-import type { Finding, Look } from './doctor';
+import type { Check, CheckResult } from './doctor';
 
 /** What `fanfare doctor` checks on this machine, and what it reaches without an instance. */
 
 /** As in package.json. */
 const NODE_MIN = [20, 19];
 
-export const lookAtNode: Look = async () => {
+export const lookAtNode: Check = async () => {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const [needsMajor = 0, needsMinor = 0] = NODE_MIN;
   const isEnough = major > needsMajor || (major === needsMajor && minor >= needsMinor);
@@ -27,7 +27,7 @@ export const lookAtNode: Look = async () => {
 /** With less, a campaign of a few hundred thousand recipients may fill the disk. */
 const FREE_BYTES_WANTED = 2 ** 30;
 
-export const lookAtDirectory: Look = async ({ config: { dataDir } }) => {
+export const lookAtDirectory: Check = async ({ config: { dataDir } }) => {
   const check = 'data directory';
   const path = resolve(dataDir);
   const wayOut = 'Give this user write access to it, or set FANFARE_DATA_DIR to another directory.';
@@ -37,7 +37,7 @@ export const lookAtDirectory: Look = async ({ config: { dataDir } }) => {
   if (!(await canAccess(ground, constants.W_OK | constants.X_OK))) {
     return [{ check, state: 'broken', found: `${path} cannot be written`, wayOut }];
   }
-  const findings: Finding[] = [];
+  const findings: CheckResult[] = [];
   const user = ownerOf(path);
   const use = isThere
     ? user === undefined
@@ -71,14 +71,14 @@ const canAccess = (path: string, mode: number): Promise<boolean> =>
 /** Processes that share a database use its clock; people compare the times with their own. */
 const CLOCK_NOTED_MS = 2_000;
 
-export function clockFinding(of: string, aheadMs: number): Finding[] {
+export function clockFinding(of: string, aheadMs: number): CheckResult[] {
   if (Math.abs(aheadMs) < CLOCK_NOTED_MS) return [];
   const found = `the clock of ${of} is ${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} ours`;
   return [{ check: 'clock', state: 'note', found, wayOut: 'Let both follow a time server (NTP).' }];
 }
 
 /** Checks the operator's server, or that of the running instance, or what a managed one needs to start. */
-export const lookAtDatabase: Look = async ({ config, env }) => {
+export const lookAtDatabase: Check = async ({ config, env }) => {
   if (config.databaseUrl) return lookAtServer(config.databaseUrl);
   const running = await findRunning(config.dataDir);
   if (running) {
@@ -93,10 +93,10 @@ export const lookAtDatabase: Look = async ({ config, env }) => {
   return [{ check: 'database', state: 'ok', found }];
 };
 
-async function lookAtServer(databaseUrl: string): Promise<Finding[]> {
+async function lookAtServer(databaseUrl: string): Promise<CheckResult[]> {
   const check = 'database';
   const { version, synchronousCommit, pending, unknown, clockAheadMs } = await lookAtPostgres(databaseUrl);
-  const findings: Finding[] = [];
+  const findings: CheckResult[] = [];
   if (unknown.length > 0) {
     const found = `PostgreSQL ${version}, with a schema of a newer version of this program (${unknown.at(-1)})`;
     findings.push({
@@ -127,7 +127,7 @@ async function lookAtServer(databaseUrl: string): Promise<Finding[]> {
   return [...findings, ...clockFinding('the database', clockAheadMs)];
 }
 
-export const lookAtSpeech: Look = async ({ config }) => {
+export const lookAtSpeech: Check = async ({ config }) => {
   const check = 'speech';
   if (config.speech === 'none')
     return [{ check, state: 'ok', found: 'none is wanted; texts are not spoken' }];

@@ -4,16 +4,16 @@ import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { type Place, placeOf, reach } from '../providers/reach';
 import { VENDORS } from '../providers/vendor/vendors';
-import type { Finding, Look } from './doctor';
+import type { Check, CheckResult } from './doctor';
 
 /**
  * Checks whether a server listens where messages are handed over. It sends nothing, because a request might be
  * taken for a message. Whether the account is accepted shows with the first message.
  */
-export const lookAtProviders: Look = async ({ config }) =>
+export const lookAtProviders: Check = async ({ config }) =>
   Promise.all(CHANNELS.map((channel) => lookAt(channel, config)));
 
-async function lookAt(channel: Channel, config: Config): Promise<Finding> {
+async function lookAt(channel: Channel, config: Config): Promise<CheckResult> {
   const check = `${channel} provider`;
   const name = config.providers[channel];
   if (isVendor(name)) return lookAtVendor(check, name, config);
@@ -37,7 +37,7 @@ async function lookAt(channel: Channel, config: Config): Promise<Finding> {
 }
 
 /** Asks the vendor about the account, which costs nothing, and names what keeps its callbacks from being taken. */
-async function lookAtVendor(check: string, kind: VendorKind, config: Config): Promise<Finding> {
+async function lookAtVendor(check: string, kind: VendorKind, config: Config): Promise<CheckResult> {
   const vendor = VENDORS[kind];
   if (!vendor)
     return { check, state: 'broken', found: `${kind} is not built yet`, wayOut: 'Choose another provider.' };

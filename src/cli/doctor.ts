@@ -15,7 +15,7 @@ import { lookAtProviders } from './doctor-providers';
  * and credentials.json name it, and changes nothing. It may run beside an instance or before the first one is
  * started.
  */
-export interface Finding {
+export interface CheckResult {
   check: string;
   /** `note`: it works, and the operator may want to know. `broken`: it does not work. */
   state: 'ok' | 'note' | 'broken';
@@ -24,15 +24,15 @@ export interface Finding {
   wayOut?: string;
 }
 
-export interface Patient {
+export interface CheckContext {
   config: Config;
   credentials: Credentials | undefined;
   env: Record<string, string | undefined>;
 }
 
-export type Look = (patient: Patient) => Promise<Finding[]>;
+export type Check = (patient: CheckContext) => Promise<CheckResult[]>;
 
-const LOOKS: Record<string, Look> = {
+const CHECKS: Record<string, Check> = {
   node: lookAtNode,
   'data directory': lookAtDirectory,
   database: lookAtDatabase,
@@ -58,14 +58,14 @@ export async function runDoctor({ json }: { json?: boolean }): Promise<number> {
   return broken === 0 ? 0 : 1;
 }
 
-async function examine(env: Record<string, string | undefined>): Promise<Finding[]> {
+async function examine(env: Record<string, string | undefined>): Promise<CheckResult[]> {
   let config: Config;
   try {
     config = readConfig(env);
   } catch (error) {
     return [brokenBy('configuration', error)];
   }
-  const unreadable: Finding[] = [];
+  const unreadable: CheckResult[] = [];
   const credentials = await readCredentials(config.dataDir).catch((error: unknown) => {
     unreadable.push(brokenBy('credentials', error));
     return undefined;
@@ -73,12 +73,12 @@ async function examine(env: Record<string, string | undefined>): Promise<Finding
   installTemporalRuntime(createLog('silent'));
   const patient = { config, credentials, env };
   const looked = await Promise.all(
-    Object.entries(LOOKS).map(([check, look]) => look(patient).catch((error) => [brokenBy(check, error)])),
+    Object.entries(CHECKS).map(([check, look]) => look(patient).catch((error) => [brokenBy(check, error)])),
   );
   return [...unreadable, ...looked.flat()];
 }
 
-function brokenBy(check: string, error: unknown): Finding {
+function brokenBy(check: string, error: unknown): CheckResult {
   const found = error instanceof Error ? error.message : String(error);
   return {
     check,
@@ -90,7 +90,7 @@ function brokenBy(check: string, error: unknown): Finding {
 
 const CHECK_CHARS = 18;
 
-function linesOf({ check, state, found, wayOut }: Finding): string[] {
+function linesOf({ check, state, found, wayOut }: CheckResult): string[] {
   const lines = [`${state.padEnd(6)}  ${check.padEnd(CHECK_CHARS)}  ${printable(found)}`];
   if (wayOut) lines.push(`${' '.repeat(CHECK_CHARS + 10)}${printable(wayOut)}`);
   return lines;

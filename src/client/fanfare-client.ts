@@ -38,7 +38,7 @@ import { Workspace } from './workspace';
 export type * from './approval-types';
 export type * from './campaigns';
 export type * from './contacts';
-export { FanfareError, type Finding } from './fanfare-error';
+export { FanfareError, type ValidationIssue as Finding } from './fanfare-error';
 export type * from './message-types';
 export type * from './messages';
 export type * from './suppressions';

@@ -1,5 +1,5 @@
 /** One finding about one field of what was sent. */
-export interface Finding {
+export interface ValidationIssue {
   path: string;
   code: string;
   message: string;
@@ -13,11 +13,17 @@ export class FanfareError extends Error {
   /** When to try again, if the server says. */
   readonly retryAfterMs: number | undefined;
   /** Everything that was found, not only the first. */
-  readonly errors: Finding[];
+  readonly errors: ValidationIssue[];
 
   constructor(
     message: string,
-    details: { code: string; status: number; retryAfterMs?: number; errors?: Finding[]; cause?: unknown },
+    details: {
+      code: string;
+      status: number;
+      retryAfterMs?: number;
+      errors?: ValidationIssue[];
+      cause?: unknown;
+    },
   ) {
     super(message, { cause: details.cause });
     this.name = 'FanfareError';
@@ -54,6 +60,6 @@ export async function refusal(what: string, answer: Response): Promise<FanfareEr
     code: typeof said.code === 'string' ? said.code : `http_${answer.status}`,
     status: answer.status,
     ...(Number.isFinite(seconds) ? { retryAfterMs: seconds * 1000 } : {}),
-    errors: Array.isArray(said.errors) ? (said.errors as Finding[]) : [],
+    errors: Array.isArray(said.errors) ? (said.errors as ValidationIssue[]) : [],
   });
 }

@@ -3,7 +3,7 @@ import { CHANNELS } from '../domain/channel';
 import { checkLayout } from '../domain/email-layout';
 import { LIMITS } from '../domain/limits';
 import { checkPlaceholders, lintPlaceholders, type TemplateText } from '../domain/template-lint';
-import type { Finding } from '../domain/validation-issue';
+import type { ValidationIssue } from '../domain/validation-issue';
 import { checkVoiceXml } from '../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../domain/voice/voice-template';
 import { displayName, emptyAsAbsent, givenId, integer, pageLimit, pageNumber, searchTerm } from './common';
@@ -159,7 +159,7 @@ export const templateTestSend = z.strictObject({
 });
 
 /** Warnings for the author of a valid template; the answer has them beside the template. */
-export function warningsOf(body: TemplateBody): Finding[] {
+export function warningsOf(body: TemplateBody): ValidationIssue[] {
   const { findings, texts } =
     body.channel === 'voice'
       ? judgeVoice(body)
@@ -174,13 +174,13 @@ interface Unchecked {
   voiceJson?: unknown;
 }
 
-function voiceFindings(value: Unchecked): Finding[] {
+function voiceFindings(value: Unchecked): ValidationIssue[] {
   const { findings, texts } = judgeVoice(value);
   return [...findings, ...checkPlaceholders(texts)];
 }
 
 /** Also beside fields that the schema has refused, which are not said to be wrong once more. */
-function judgeVoice({ body, voiceJson }: Unchecked): { findings: Finding[]; texts: TemplateText[] } {
+function judgeVoice({ body, voiceJson }: Unchecked): { findings: ValidationIssue[]; texts: TemplateText[] } {
   if (!isObject(voiceJson)) {
     const findings = typeof body === 'string' && !isBlank(body) ? checkVoiceXml(body) : [];
     return { findings, texts: [] };
@@ -194,13 +194,13 @@ function judgeVoice({ body, voiceJson }: Unchecked): { findings: Finding[]; text
   return { findings, texts: [{ path: isBlank(body) ? 'voiceJson' : 'body', text: judged.body }] };
 }
 
-function emailFindings(value: Unchecked): Finding[] {
+function emailFindings(value: Unchecked): ValidationIssue[] {
   const findings = [...layoutFindings(value), ...checkPlaceholders(textsOf(value))];
   return findings.filter(({ severity }) => severity === 'error');
 }
 
 /** Skips a layout that is nested too deep, because it has been refused already. */
-function layoutFindings({ template }: Unchecked): Finding[] {
+function layoutFindings({ template }: Unchecked): ValidationIssue[] {
   return isLayout(template) ? checkLayout(template, 'template') : [];
 }
 
@@ -225,7 +225,7 @@ function textsIn(value: unknown, path: string): TemplateText[] {
   return Object.entries(value).flatMap(([key, inner]) => textsIn(inner, `${path}.${key}`));
 }
 
-function report({ path, code, message }: Finding, context: z.RefinementCtx): void {
+function report({ path, code, message }: ValidationIssue, context: z.RefinementCtx): void {
   context.addIssue(findingOf(code, message, [path]));
 }
 

@@ -36,10 +36,10 @@ export interface RedialRule {
 export type RetriedOutcome = 'busy' | 'no_answer' | 'machine' | 'failed';
 
 /** Outcomes that the service may report itself, because who answered does not say everything. */
-export const TOLD_OUTCOMES = ['human', 'machine', 'voicemail_left', 'opted_out'] as const;
-export type ToldOutcome = (typeof TOLD_OUTCOMES)[number];
+export const REPORTED_OUTCOMES = ['human', 'machine', 'voicemail_left', 'opted_out'] as const;
+export type ToldOutcome = (typeof REPORTED_OUTCOMES)[number];
 export const CALL_OUTCOMES = [
-  ...TOLD_OUTCOMES,
+  ...REPORTED_OUTCOMES,
   'busy',
   'no_answer',
   'rejected',

@@ -1,12 +1,12 @@
-import type { Finding } from './validation-issue';
+import type { ValidationIssue } from './validation-issue';
 
 /**
  * Checks addresses in a block: those that the reader's program would follow or fetch. Allowed are web, mail and
  * telephone addresses, and addresses that begin with a placeholder. Addresses that run code or embed data are
  * refused.
  */
-export function addressFindings(block: Record<string, unknown>, at: string): Finding[] {
-  const findings: Finding[] = [];
+export function addressFindings(block: Record<string, unknown>, at: string): ValidationIssue[] {
+  const findings: ValidationIssue[] = [];
   const waiting: { value: unknown; path: string; key: string }[] = [
     { value: block.data, path: `${at}.data`, key: '' },
   ];
@@ -29,7 +29,7 @@ const ADDRESS_KEY = /(?:url|href|src)$/i;
 
 const ALLOWED = new Set(['http', 'https', 'mailto', 'tel']);
 
-function addressFinding(value: string, path: string): Finding[] {
+function addressFinding(value: string, path: string): ValidationIssue[] {
   const scheme = schemeOf(value);
   if (scheme === undefined) {
     const message = 'Without a scheme, such as https:, this leads nowhere from an email';
@@ -57,7 +57,7 @@ function schemeOf(value: string): string | undefined {
 const SCHEME_LOOK = 2_000;
 
 /** Raw markup is the author's own responsibility, but an address that runs code is still refused. */
-function markupFindings(markup: string, path: string): Finding[] {
+function markupFindings(markup: string, path: string): ValidationIssue[] {
   for (const match of markup.matchAll(/\b(?:href|src|action)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/gi)) {
     const scheme = schemeOf(decoded(match[1] ?? match[2] ?? match[3] ?? ''));
     if (scheme === undefined || !RUNS.has(scheme)) continue;

@@ -1,7 +1,7 @@
 import { addressFindings } from './email-layout-addresses';
 import type { FieldCode } from './field-codes';
 import { LIMITS } from './limits';
-import type { Finding } from './validation-issue';
+import type { ValidationIssue } from './validation-issue';
 
 /**
  * An EmailBuilder document (api.md 5): blocks by id, of which `root` is the layout, and lists of ids that say
@@ -20,13 +20,13 @@ const BLOCK_TYPES: ReadonlySet<unknown> = new Set([
  * Returns every error of a layout and every warning for its author, with paths that begin with `at`. The caller
  * has limited how deep the JSON is nested.
  */
-export function checkLayout(layout: Layout, at: string): Finding[] {
+export function checkLayout(layout: Layout, at: string): ValidationIssue[] {
   const ids = Object.keys(layout);
   if (ids.length > LIMITS.layoutBlocks) return [tooManyBlocks(at)];
-  const findings: Finding[] = [];
+  const findings: ValidationIssue[] = [];
   // Errors and warnings have separate limits, so that many warnings cannot hide an error.
   const room = { error: LIMITS.layoutFindings, warning: LIMITS.layoutFindings };
-  const tell = (finding: Finding) => {
+  const tell = (finding: ValidationIssue) => {
     if (room[finding.severity]-- > 0) findings.push(finding);
   };
   const root = layout.root;
@@ -83,7 +83,7 @@ interface Reference {
 function referencesIn(
   layout: Layout,
   at: string,
-  tell: (finding: Finding) => void,
+  tell: (finding: ValidationIssue) => void,
 ): Map<string, Reference[]> {
   const references = new Map<string, Reference[]>();
   for (const [parent, block] of Object.entries(layout)) {
@@ -111,7 +111,7 @@ function referencesIn(
 function checkBlocks(
   layout: Layout,
   references: Map<string, Reference[]>,
-  { at, tell }: { at: string; tell: (finding: Finding) => void },
+  { at, tell }: { at: string; tell: (finding: ValidationIssue) => void },
 ): void {
   const named = new Set<string>();
   for (const { path, id } of [...references.values()].flat()) {
@@ -185,13 +185,13 @@ function tooDeep(children: Map<string, Reference[]>): string[] {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const error = (path: string, code: FieldCode, message: string): Finding => ({
+const error = (path: string, code: FieldCode, message: string): ValidationIssue => ({
   path,
   code,
   message,
   severity: 'error',
 });
-const warning = (path: string, code: FieldCode, message: string): Finding => ({
+const warning = (path: string, code: FieldCode, message: string): ValidationIssue => ({
   path,
   code,
   message,

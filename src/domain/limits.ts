@@ -239,8 +239,8 @@ export const LIMITS = {
   processKeptMinutes: 60,
   processesListed: 200,
   /** A dispatcher that has not renewed its partition for this long counts as dead, and another one takes it. */
-  laneLeaseSeconds: 10,
-  laneRenewSeconds: 2,
+  partitionLeaseSeconds: 10,
+  partitionRenewSeconds: 2,
   /** Old rows that one statement deletes: some milliseconds' work. */
   retentionRows: 1_000,
   /** Rest between two steps, and how many times as long as the step took it is at least: a sweep takes a quarter of a
@@ -671,7 +671,7 @@ export const LIMITS = {
   /** How often work that waits looks again. */
   foregroundLookMs: 10,
   /** Pages that a shard sends at once: with two, one sends while the other waits for the server. */
-  lanesPerShard: 2,
+  pageWorkersPerShard: 2,
   /** Chunks that a process sends at once. Two keep both cores busy, and a few more hide the service's answer
    * time. No campaign may have all of them, so that one whose service hangs leaves room. */
   pageWorkers: 8,
@@ -681,9 +681,9 @@ export const LIMITS = {
   pagesOpen: 1_600,
   /** Activities for calls in a process: one for each campaign that starts calls, and room for placing them. */
   voiceActivities: 500,
-  /** Below this rate, in recipients per second, a shard uses one lane. */
-  paceSecondLane: 500,
-  /** Recipients of one request, and what a crash leaves in doubt per lane. */
+  /** Below this rate, in recipients per second, a shard uses one page worker. */
+  paceSecondPageWorker: 500,
+  /** Recipients of one request, and what a crash leaves in doubt per page worker. */
   chunkRecipients: 1_000,
   /** Without bulk sends a chunk is smaller, so that control is read and results are recorded as often. */
   singleChunkRecipients: 500,

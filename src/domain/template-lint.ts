@@ -1,6 +1,6 @@
 import { LIMITS } from './limits';
 import { placeholdersOf } from './template';
-import type { Finding } from './validation-issue';
+import type { ValidationIssue } from './validation-issue';
 
 /** A text of a template and its path, as in `template.b1.data.props.text`. */
 export interface TemplateText {
@@ -9,8 +9,8 @@ export interface TemplateText {
 }
 
 /** Placeholders for which no message can have a value (api.md 1, `params`). */
-export function checkPlaceholders(texts: readonly TemplateText[]): Finding[] {
-  const findings: Finding[] = [];
+export function checkPlaceholders(texts: readonly TemplateText[]): ValidationIssue[] {
+  const findings: ValidationIssue[] = [];
   const all = new Set<string>();
   for (const { path, text } of texts) {
     for (const name of placeholdersOf(text)) {
@@ -29,8 +29,8 @@ export function checkPlaceholders(texts: readonly TemplateText[]): Finding[] {
 }
 
 /** Braces that look like a mistyped placeholder. They are literal text and are sent as they are. */
-export function lintPlaceholders(texts: readonly TemplateText[]): Finding[] {
-  const findings: Finding[] = [];
+export function lintPlaceholders(texts: readonly TemplateText[]): ValidationIssue[] {
+  const findings: ValidationIssue[] = [];
   for (const { path, text } of texts) {
     const told = new Set<string>();
     for (const match of text.matchAll(LOOKS_LIKE_ONE)) {

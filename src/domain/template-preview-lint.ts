@@ -1,7 +1,7 @@
 import type { FieldCode } from './field-codes';
 import { LIMITS } from './limits';
 import { measureSms, outsideGsm7 } from './sms-encoding';
-import type { Finding } from './validation-issue';
+import type { ValidationIssue } from './validation-issue';
 
 /** Warnings about the parts of a template as one recipient would get them (api.md 5, preview). */
 export interface PreviewedEmail {
@@ -12,7 +12,7 @@ export interface PreviewedEmail {
   params: Readonly<Record<string, string | number>>;
 }
 
-export function lintEmail({ subject, source, html, params }: PreviewedEmail): Finding[] {
+export function lintEmail({ subject, source, html, params }: PreviewedEmail): ValidationIssue[] {
   return [
     ...(subject.length > SUBJECT_CHARS_SHOWN
       ? [
@@ -34,7 +34,7 @@ export function lintEmail({ subject, source, html, params }: PreviewedEmail): Fi
 /** Desktop mail programs cut subjects here, and RFC 5322 advises this line length. */
 const SUBJECT_CHARS_SHOWN = 78;
 
-function insecureImages(html: string): Finding[] {
+function insecureImages(html: string): ValidationIssue[] {
   const count = [...html.matchAll(/<img\b[^<>]*?\ssrc\s*=\s*["']?\s*http:/gi)].length;
   if (count === 0) return [];
   const which = count === 1 ? 'An image is' : `${count} images are`;
@@ -42,7 +42,7 @@ function insecureImages(html: string): Finding[] {
 }
 
 /** Links that begin with a placeholder lead wherever its value says. */
-function openLinks(source: string, params: Readonly<Record<string, string | number>>): Finding[] {
+function openLinks(source: string, params: Readonly<Record<string, string | number>>): ValidationIssue[] {
   const names = new Set<string>();
   for (const match of source.matchAll(/\b(?:href|src)\s*=\s*["']?\s*\{\{ *([A-Z][A-Z0-9_]*) *\}\}/gi)) {
     names.add(match[1] as string);
@@ -56,7 +56,7 @@ function openLinks(source: string, params: Readonly<Record<string, string | numb
 }
 
 /** What makes a text need more segments than necessary. */
-export function lintSms(text: string): Finding[] {
+export function lintSms(text: string): ValidationIssue[] {
   const { encoding, segments } = measureSms(text);
   if (segments === 1) return [];
   const findings = [warning('text', 'several_segments', `Sent, and paid for, as ${segments} segments`)];
@@ -77,7 +77,7 @@ function named(character: string): string {
   return /^[\p{L}\p{N}\p{P}\p{S}]$/u.test(character) ? `${character} (U+${point})` : `U+${point}`;
 }
 
-const warning = (path: string, code: FieldCode, message: string): Finding => ({
+const warning = (path: string, code: FieldCode, message: string): ValidationIssue => ({
   path,
   code,
   message,

@@ -34,8 +34,8 @@ import { createStatusLookup } from './outbox/deliver/status-lookup';
 import { Dispatcher } from './outbox/dispatch';
 import type { StopRule } from './outbox/queue/holds';
 import { createHolds } from './outbox/queue/holds';
-import { createLanes } from './outbox/queue/lanes';
 import { createOutboxCount, type OutboxCount } from './outbox/queue/outbox-count';
+import { createPartitions } from './outbox/queue/partitions';
 import { createReceipts } from './receipts/receipts';
 import { createSenderLimitList, type SenderLimitList } from './senders/sender-limit-list';
 import { createSenderLimits, type SenderLimits } from './senders/sender-limits';
@@ -141,7 +141,7 @@ class MessageDelivery implements Delivery {
   private readonly outbox: OutboxCount;
   private readonly receipts: ReturnType<typeof createReceipts>;
   private readonly holds: ReturnType<typeof createHolds>;
-  private readonly lanes: ReturnType<typeof createLanes>;
+  private readonly partitions: ReturnType<typeof createPartitions>;
   private readonly limits: SenderLimits;
   private readonly dispatcher: Dispatcher;
   private readonly carriers: Carriers | undefined;
@@ -172,11 +172,11 @@ class MessageDelivery implements Delivery {
       stops: deps.stops,
       onReleased: () => this.dispatcher.lookAgain(),
     });
-    this.lanes = createLanes({
+    this.partitions = createPartitions({
       db,
       log,
-      onAdopted: (lane) => this.dispatcher.adoptLane(lane),
-      onLost: (lane) => this.dispatcher.closeLane(lane),
+      onAdopted: (partition) => this.dispatcher.adoptPartition(partition),
+      onLost: (partition) => this.dispatcher.closePartition(partition),
     });
     this.limits = createSenderLimits({
       db,
@@ -307,10 +307,10 @@ class MessageDelivery implements Delivery {
   readonly start: Delivery['start'] = async () => {
     await this.holds.start();
     await this.limits.start();
-    // Before the first lane is adopted: what is found in it may have been with any account.
+    // Before the first partition is adopted: what is found in it may have been with any account.
     await this.carriers?.start();
     this.dispatcher.start();
-    await this.lanes.start();
+    await this.partitions.start();
     await this.outbox.start();
     this.receipts.start();
     this.lookUps.start();
@@ -333,7 +333,7 @@ class MessageDelivery implements Delivery {
     this.limits.stop();
     this.outbox.stop();
     this.feed.stop();
-    await this.lanes.release();
+    await this.partitions.release();
   };
 
   private openReceipts() {
@@ -359,7 +359,7 @@ class MessageDelivery implements Delivery {
       preferredWayOf: (message) => this.carriers?.preferredWayOf(message) ?? defaultWayOf(message),
       closeSender: (refusal) => this.carriers?.closeSender(refusal),
       isClosed: (accountId, message) => this.carriers?.isClosed(accountId, message) ?? false,
-      lanes: this.lanes,
+      partitions: this.partitions,
       holds: this.holds,
       limits: this.limits,
       outbox: this.outbox,
@@ -424,27 +424,29 @@ class MessageDelivery implements Delivery {
       senderRule: this.deps.senderRule,
       flowWay: (message) => this.carriers?.flowWayOf(message),
       impossible: impossibleRule(() => this.carriers, this.deps.carriers?.unable),
-      lanes: this.lanes,
+      partitions: this.partitions,
       outbox: this.outbox,
       senders: createSmsSenders(this.deps.db),
-      onAccepted: (lane, drafts, atMs) => this.offer(lane, drafts, atMs),
+      onAccepted: (partition, drafts, atMs) => this.offer(partition, drafts, atMs),
       onDoubt: this.doubts.raise,
-      onWaiting: (lane, id) => this.dispatcher.lookFor(lane, id),
+      onWaiting: (partition, id) => this.dispatcher.lookFor(partition, id),
       onEvents: this.feed.notify,
     });
   }
 
   /** Accepted messages are in the table: what is due goes to the queue, the rest is expected at its time. */
-  private offer(...[lane, drafts, atMs]: Parameters<Parameters<typeof createAccept>[0]['onAccepted']>): void {
+  private offer(
+    ...[partition, drafts, atMs]: Parameters<Parameters<typeof createAccept>[0]['onAccepted']>
+  ): void {
     tellMoves(this.deps.observer, drafts, ({ channel }) => channel);
     this.dispatcher.offer(
-      lane,
+      partition,
       drafts.filter((draft) => draft.state === 'accepted'),
       atMs,
     );
     for (const draft of drafts) {
       if (draft.state === 'scheduled' && draft.sendAt) {
-        this.dispatcher.expect(lane, draft, Date.parse(draft.sendAt));
+        this.dispatcher.expect(partition, draft, Date.parse(draft.sendAt));
       }
     }
   }

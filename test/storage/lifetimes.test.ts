@@ -14,7 +14,7 @@ const RULES: Record<string, string> = {
   calls: 'src/campaigns/retention.ts',
   campaign_phase_changes: 'src/campaigns/reports/phase-changes.ts',
   contact_uses: 'src/campaigns/policy/contact-caps.ts',
-  dispatch_lanes: 'src/messaging/outbox/queue/lanes.ts',
+  dispatch_lanes: 'src/messaging/outbox/queue/partitions.ts',
   durable_sends: 'src/campaigns/retention.ts',
   event_log: 'src/messaging/retention.ts',
   event_tokens: 'src/messaging/receipts/event-tokens.ts',

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { LIMITS } from '../../src/domain/limits';
 import { BUNDLE_FILE, bundledModules, forbiddenModules, TRACED_BUNDLE_FILE } from '../../workers/bundle';
-import { LANES_PER_SHARD } from '../../workflows/constants';
+import { PAGE_WORKERS_PER_SHARD } from '../../workflows/constants';
 
 describe('the workflow bundle', () => {
   test('holds workflows and the domain, without the limits', () => {
@@ -26,6 +26,6 @@ describe('the workflow bundle', () => {
   });
 
   test('divides shards as the ledger does', () => {
-    expect(LANES_PER_SHARD).toBe(LIMITS.lanesPerShard);
+    expect(PAGE_WORKERS_PER_SHARD).toBe(LIMITS.pageWorkersPerShard);
   });
 });

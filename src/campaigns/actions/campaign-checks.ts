@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { DomainError, type ErrorCode, type FieldError } from '../../domain/errors';
 import { isAllowedSender, type WorkspacePolicy } from '../../domain/policy';
-import type { Finding as Warning } from '../../domain/validation-issue';
+import type { ValidationIssue as Warning } from '../../domain/validation-issue';
 import { contactOfMember } from '../contacts/contact-by-id';
 import { paramValue, requiredNames } from '../contacts/fill-params';
 import { audienceLists, type CampaignContent } from '../model/campaign-record';

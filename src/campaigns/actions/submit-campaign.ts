@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { CampaignBody } from '../../contracts/campaigns';
-import type { Finding } from '../../domain/validation-issue';
+import type { ValidationIssue } from '../../domain/validation-issue';
 import { newId } from '../../storage/new-id';
 import { approvalWarning, excessOf } from '../approval/approval-rule';
 import { creationWarnings } from '../audience/campaign-warnings';
@@ -59,7 +59,7 @@ export function createSubmissions(deps: Deps) {
  * campaign exists, an earlier attempt at the same call created it, and it is not created again.
  */
 function createSave({ db, templates, senderRule, insecureLinks, launch, room, now }: Deps) {
-  async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<Finding[]> {
+  async function warningsAgain(workspaceId: string, campaign: CampaignRecord): Promise<ValidationIssue[]> {
     const { sms } = campaign.settings;
     const text = sms && (await templates.find(workspaceId, 'sms', sms.templateId, sms.version))?.text;
     const policy = await readPolicy(db, workspaceId);

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { allowedContacts, approvalRuleOf } from '../../domain/approval';
 import { DomainError } from '../../domain/errors';
 import type { WorkspacePolicy } from '../../domain/policy';
-import type { Finding } from '../../domain/validation-issue';
+import type { ValidationIssue } from '../../domain/validation-issue';
 import { audienceLists, type CampaignContent, type CampaignRecord } from '../model/campaign-record';
 import type { CampaignTables } from '../model/tables';
 import { readPolicy } from '../policy/policy';
@@ -96,7 +96,7 @@ const approvalRequired = ({ id, phase }: CampaignRecord, { contacts, allowed }: 
     { phase },
   );
 
-export const approvalWarning = ({ contacts, allowed }: Excess): Finding => ({
+export const approvalWarning = ({ contacts, allowed }: Excess): ValidationIssue => ({
   path: 'start',
   code: 'approval_required',
   message: `The campaign has ${contacts} contacts, more than ${allowed}: it stays a draft until another person approves it`,

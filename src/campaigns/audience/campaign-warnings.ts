@@ -8,7 +8,7 @@ import { compileText } from '../../domain/template';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
 import { runStart } from '../../domain/time-zones/recipient-hours';
 import { isIanaZone } from '../../domain/time-zones/wall-time';
-import type { Finding } from '../../domain/validation-issue';
+import type { ValidationIssue } from '../../domain/validation-issue';
 import { otherDocuments } from '../../domain/voice/call-documents';
 import { runnableProgram } from '../../domain/voice/parse-voice-xml';
 import { contactById } from '../contacts/contact-by-id';
@@ -30,7 +30,7 @@ export async function creationWarnings(
   workspaceId: string,
   content: CampaignContent,
   of: { smsText: string | undefined; now: number; policy?: WorkspacePolicy | undefined },
-): Promise<Finding[]> {
+): Promise<ValidationIssue[]> {
   const { smsText, now, policy } = of;
   const warnings = startWarnings(content);
   for (const channel of inOrder(content.channels)) {
@@ -59,7 +59,7 @@ export function surveyWarnings(
   content: CampaignContent,
   surveys: Partial<Record<Channel, AudienceSurvey>>,
   hours: Partial<Record<Channel, ForecastHours>>,
-): Finding[] {
+): ValidationIssue[] {
   const warnings = startWarnings(content);
   for (const channel of inOrder(content.channels)) {
     const survey = surveys[channel];
@@ -84,7 +84,7 @@ export function surveyWarnings(
 }
 
 /** Problems of another document only warn: they refuse no campaign, and the document may change while it runs. */
-export function otherDocumentWarnings(document: string | undefined): Finding[] {
+export function otherDocumentWarnings(document: string | undefined): ValidationIssue[] {
   const program = document === undefined ? undefined : runnableProgram(document);
   const others = program ? otherDocuments(program) : [];
   if (others.length === 0) return [];
@@ -93,8 +93,8 @@ export function otherDocumentWarnings(document: string | undefined): Finding[] {
   return [warning('voice', 'other_document', text)];
 }
 
-function hourWarnings(channel: Channel, { late, atNight }: ForecastHours, all: string): Finding[] {
-  const warnings: Finding[] = [];
+function hourWarnings(channel: Channel, { late, atNight }: ForecastHours, all: string): ValidationIssue[] {
+  const warnings: ValidationIssue[] = [];
   if (late > 0) {
     const text = `The hour has passed already for ${late} of ${all}: they are sent to at once`;
     warnings.push(warning(channel, 'local_start_in_past', text));
@@ -106,7 +106,7 @@ function hourWarnings(channel: Channel, { late, atNight }: ForecastHours, all: s
   return warnings;
 }
 
-function startWarnings({ options }: CampaignContent): Finding[] {
+function startWarnings({ options }: CampaignContent): ValidationIssue[] {
   const startAt = runStart(options);
   // With recipients' local time, the forecast counts the recipients whose hour is over.
   if (startAt === undefined || startAt > Date.now() || options.schedule?.recipientLocal) return [];
@@ -114,7 +114,7 @@ function startWarnings({ options }: CampaignContent): Finding[] {
   return [{ path: 'schedule.startAt', code: 'start_in_past', message, severity: 'warning' }];
 }
 
-const warning = (channel: Channel, code: FieldCode, message: string): Finding => ({
+const warning = (channel: Channel, code: FieldCode, message: string): ValidationIssue => ({
   path: `settings.${channel}`,
   code,
   message,

@@ -5,7 +5,7 @@ import { LIMITS } from '../../domain/limits';
 import { capsOf, optOutTextOf, type WorkspacePolicy } from '../../domain/policy';
 import type { Skipped } from '../../domain/recipient';
 import { waitsSeconds } from '../../domain/release';
-import type { Finding } from '../../domain/validation-issue';
+import type { ValidationIssue } from '../../domain/validation-issue';
 import { audienceLists, type CampaignContent } from '../model/campaign-record';
 import type { NoticeRule, SenderRate, SuppressionRule, TemplateFound } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
@@ -20,7 +20,7 @@ export interface DryRun {
   channels: Partial<Record<Channel, ChannelForecast>>;
   /** Null when neither the campaign nor its senders are limited and nothing waits, and for channels in turns. */
   durationSeconds: number | null;
-  warnings: Finding[];
+  warnings: ValidationIssue[];
 }
 
 export interface ChannelForecast {

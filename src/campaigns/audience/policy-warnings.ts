@@ -1,7 +1,7 @@
 import { CHANNELS, type Channel } from '../../domain/channel';
 import type { FieldCode } from '../../domain/field-codes';
 import { optOutTextOf, type WorkspacePolicy } from '../../domain/policy';
-import type { Finding } from '../../domain/validation-issue';
+import type { ValidationIssue } from '../../domain/validation-issue';
 import type { CampaignContent } from '../model/campaign-record';
 import type { AudienceSurvey } from './audience-survey';
 import type { ForecastHours } from './forecast-hours';
@@ -12,8 +12,8 @@ export function policyWarnings(
   surveys: Partial<Record<Channel, AudienceSurvey>>,
   hours: Partial<Record<Channel, ForecastHours>>,
   policy: WorkspacePolicy | undefined,
-): Finding[] {
-  const warnings: Finding[] = [];
+): ValidationIssue[] {
+  const warnings: ValidationIssue[] = [];
   for (const channel of CHANNELS.filter((one) => channels.includes(one))) {
     const survey = surveys[channel];
     const forecast = hours[channel];
@@ -35,13 +35,13 @@ export function policyWarnings(
   return warnings;
 }
 
-export function quietWarnings(channel: Channel, { quiet }: ForecastHours, all: string): Finding[] {
+export function quietWarnings(channel: Channel, { quiet }: ForecastHours, all: string): ValidationIssue[] {
   if (quiet === 0) return [];
   const text = `The quiet hours of the workspace's policy let ${quiet} of ${all} wait`;
   return [warning(channel, 'policy_quiet_hours', text)];
 }
 
-const warning = (channel: Channel, code: FieldCode, message: string): Finding => ({
+const warning = (channel: Channel, code: FieldCode, message: string): ValidationIssue => ({
   path: `settings.${channel}`,
   code,
   message,

@@ -4,7 +4,7 @@ import {
   type CallEnding,
   callResult,
   endState,
-  TOLD_OUTCOMES,
+  REPORTED_OUTCOMES,
   type ToldOutcome,
 } from '../../domain/call-policy';
 import { parseMessageUid } from '../../domain/ids';
@@ -54,7 +54,7 @@ export function endingOf(event: MessageEvent): CallEnding | undefined {
   return {
     end,
     answeredBy: wordOf(event.data?.answeredBy),
-    told: TOLD_OUTCOMES.find((outcome) => outcome === event.data?.outcome) as ToldOutcome | undefined,
+    told: REPORTED_OUTCOMES.find((outcome) => outcome === event.data?.outcome) as ToldOutcome | undefined,
     fault: callFault(event.code),
   };
 }

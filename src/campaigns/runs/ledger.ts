@@ -62,15 +62,15 @@ export interface OpenPage extends ShardKey {
   offered: number;
 }
 
-export type Taking =
+export type PageClaim =
   | { kind: 'page'; page: OpenPage }
-  /** No recipient is due before `until`. Without it, none will become due unless another lane fails. */
+  /** No recipient is due before `until`. Without it, none will become due unless another page worker fails. */
   | { kind: 'idle'; until: Date | undefined }
   | { kind: 'stopped'; control: Exclude<Control, 'run'> };
 
 /**
- * Opens the lane's next page, or takes over the page that its predecessor left open; `offered > resolved` then
- * says what is in doubt. A lane has at most one live activity, and none of a superseded `launch`. No page is
+ * Opens the page worker's next page, or takes over the page that its predecessor left open; `offered > resolved` then
+ * says what is in doubt. A page worker has at most one live activity, and none of a superseded `launch`. No page is
  * opened before `notBefore`; a page that is open continues. With a `size` of 0 no page is opened at all.
  */
 export async function takePage(
@@ -78,7 +78,7 @@ export async function takePage(
   key: ShardKey & { lane: number; launch?: number | undefined },
   size: number,
   notBefore?: Date,
-): Promise<Taking> {
+): Promise<PageClaim> {
   return db.transaction().execute(async (tx) => {
     const control = await readControl(tx, key.runId, key.launch);
     if (control !== 'run') return { kind: 'stopped', control };
@@ -102,8 +102,8 @@ async function openNextPage(
   key: ShardKey & { lane: number },
   size: number,
   notBefore: Date | undefined,
-): Promise<Taking> {
-  // The shard's row lock makes lanes open pages one after the other.
+): Promise<PageClaim> {
+  // The shard's row lock makes page workers open pages one after the other.
   const shard = await tx
     .selectFrom('shards')
     .selectAll()
@@ -150,12 +150,12 @@ const WORTH_A_PAGE = 2 * LIMITS.chunkRecipients;
 
 /**
  * How many of the remaining recipients the next page takes. The last ones, which would fit into one page, are
- * shared between the lanes. One lane then sends while the other lane's chunk is recorded. Small pages are not
+ * shared between the page workers. One page worker then sends while the other page worker's chunk is recorded. Small pages are not
  * shared, because each costs the server more events than it saves.
  */
 function shareOf(size: number, left: number): number {
-  const shared = left <= size && left >= LIMITS.lanesPerShard * WORTH_A_PAGE;
-  return Math.min(left, shared ? Math.ceil(left / LIMITS.lanesPerShard) : size);
+  const shared = left <= size && left >= LIMITS.pageWorkersPerShard * WORTH_A_PAGE;
+  return Math.min(left, shared ? Math.ceil(left / LIMITS.pageWorkersPerShard) : size);
 }
 
 async function dueRetries(tx: Transaction<CampaignTables>, key: ShardKey, size: number): Promise<number[]> {

@@ -7,7 +7,7 @@ import { wantedControl } from '../stops/wanted-control';
 /**
  * A run's rate limit: one row says when the next permit is free, and one statement moves it on by the
  * database's clock. A process that waits for the row's lock computes from what the previous one left. All
- * channels, shards, lanes and processes thus share a rate without messages between them.
+ * channels, shards, page workers and processes thus share a rate without messages between them.
  *
  * Permits that were taken and not used, because a process died or the run was paused, are lost: a run is never
  * faster than its rate.

@@ -1,5 +1,5 @@
 import { LIMITS } from '../limits';
-import type { Finding } from '../validation-issue';
+import type { ValidationIssue } from '../validation-issue';
 import type { CallCommand, Heard } from './call-control';
 import type { CallLine } from './call-line';
 import { runnableProgram } from './parse-voice-xml';
@@ -96,7 +96,7 @@ export function otherDocuments(program: VoiceProgram): string[] {
 }
 
 /** Warns that a preview cannot show the other documents, because an author may think that it shows the whole call. */
-export function lintOtherDocuments(program: VoiceProgram): Finding[] {
+export function lintOtherDocuments(program: VoiceProgram): ValidationIssue[] {
   return otherDocuments(program)
     .slice(0, LIMITS.voiceFindings)
     .map((url) => ({

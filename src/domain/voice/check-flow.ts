@@ -1,4 +1,4 @@
-import type { Finding } from '../validation-issue';
+import type { ValidationIssue } from '../validation-issue';
 import { findCycles } from './cycles';
 import { Findings } from './findings';
 import { type FlowGraph, type FlowNode, readFlow } from './flow-graph';
@@ -9,7 +9,7 @@ import { TERMINALS } from './verbs';
  * Checks a React Flow flow of version 11 or 12 and returns all problems (api.md 5, docs/voice.md). Never
  * throws, whatever it is given; linear in the size of the flow.
  */
-export const checkFlow = (flow: unknown): Finding[] => examineFlow(flow).findings.all(moreInFlow);
+export const checkFlow = (flow: unknown): ValidationIssue[] => examineFlow(flow).findings.all(moreInFlow);
 
 export interface ExaminedFlow {
   /** `undefined` when there is no flow, or not exactly one start. */
@@ -104,7 +104,7 @@ function checkLoops({ nodes, edgesFrom }: FlowGraph, findings: Findings): void {
   }
 }
 
-export const moreInFlow = (message: string, severity: Finding['severity']): Finding => ({
+export const moreInFlow = (message: string, severity: ValidationIssue['severity']): ValidationIssue => ({
   path: 'voiceJson',
   code: 'more_findings',
   message,

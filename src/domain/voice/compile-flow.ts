@@ -1,6 +1,6 @@
 import type { FieldCode } from '../field-codes';
 import { LIMITS } from '../limits';
-import type { Finding } from '../validation-issue';
+import type { ValidationIssue } from '../validation-issue';
 import { examineFlow, moreInFlow } from './check-flow';
 import { Findings, hasErrors } from './findings';
 import type { FlowEdge, FlowGraph, FlowNode } from './flow-graph';
@@ -13,7 +13,7 @@ import { writeVoiceXml } from './write-voice-xml';
 export interface CompiledFlow {
   compiled: { program: VoiceProgram; xml: string } | undefined;
   /** Problems of the flow; with an error, nothing is compiled. */
-  findings: Finding[];
+  findings: ValidationIssue[];
 }
 
 /**

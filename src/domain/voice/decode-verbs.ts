@@ -1,5 +1,5 @@
 import type { FieldCode } from '../field-codes';
-import type { Finding } from '../validation-issue';
+import type { ValidationIssue } from '../validation-issue';
 import { holdsPlaceholder, isCallableUrl, isLabel, isRelativeUrl, readValue } from './attribute-value';
 import { type Comparison, readBranchExpression } from './branch-expression';
 import type { Branch, Prompt, Step, VoiceProgram } from './program';
@@ -16,7 +16,12 @@ import {
 } from './verbs';
 import type { XmlElement, XmlNode } from './xml-tree';
 
-type Report = (severity: Finding['severity'], code: FieldCode, message: string, at: XmlElement) => void;
+type Report = (
+  severity: ValidationIssue['severity'],
+  code: FieldCode,
+  message: string,
+  at: XmlElement,
+) => void;
 
 export interface DecodedVoice {
   program: VoiceProgram;

@@ -1,6 +1,6 @@
 import type { FieldCode } from '../field-codes';
 import { LIMITS } from '../limits';
-import type { Finding } from '../validation-issue';
+import type { ValidationIssue } from '../validation-issue';
 import { findCycles } from './cycles';
 import { decodeVoice } from './decode-verbs';
 import { type DocumentFinding, Findings, hasErrors } from './findings';
@@ -25,7 +25,12 @@ export const checkVoiceXml = (xml: string): DocumentFinding[] => parseVoiceXml(x
 export function parseVoiceXml(xml: string): ParsedVoice {
   const findings = new Findings<DocumentFinding>();
   const at = placeIn(xml);
-  const report = (severity: Finding['severity'], code: FieldCode, message: string, offset: number): void => {
+  const report = (
+    severity: ValidationIssue['severity'],
+    code: FieldCode,
+    message: string,
+    offset: number,
+  ): void => {
     const { line, column } = at(offset);
     const told = `Line ${line}, column ${column}: ${message}`;
     findings.add({ path: PATH, code, message: told, severity, line, column });
@@ -102,7 +107,7 @@ function placeIn(xml: string): (offset: number) => { line: number; column: numbe
   };
 }
 
-type Report = (severity: Finding['severity'], code: FieldCode, message: string, at: Step) => void;
+type Report = (severity: ValidationIssue['severity'], code: FieldCode, message: string, at: Step) => void;
 
 /**
  * Checks that every label is used once, that every `Goto` has a target, and that no loop speaks to the callee

@@ -1,4 +1,4 @@
-import type { Finding } from '../validation-issue';
+import type { ValidationIssue } from '../validation-issue';
 import { holdsPlaceholder } from './attribute-value';
 import { parseVoiceXml } from './parse-voice-xml';
 import { allSteps } from './program';
@@ -9,7 +9,7 @@ export type Speaks = (language: string | undefined) => boolean;
  * Reports languages of a document that no voice speaks, each once. A language given by a placeholder is not
  * known yet.
  */
-export function withoutVoice(xml: string, speaks: Speaks): Finding[] {
+export function withoutVoice(xml: string, speaks: Speaks): ValidationIssue[] {
   const languages = new Set<string | undefined>();
   for (const step of allSteps(parseVoiceXml(xml).program?.steps ?? [])) {
     if (step.verb === 'Say' && !holdsPlaceholder(step.language ?? '')) languages.add(step.language);

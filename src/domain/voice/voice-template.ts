@@ -1,4 +1,4 @@
-import type { Finding } from '../validation-issue';
+import type { ValidationIssue } from '../validation-issue';
 import { checkFlow } from './check-flow';
 import { compileFlow } from './compile-flow';
 import { hasErrors } from './findings';
@@ -8,7 +8,7 @@ import { allSteps, spokenText, type VoiceProgram } from './program';
 export interface JudgedVoiceTemplate {
   /** The body that is sent: as given or, if that is blank, compiled from the flow. */
   body: string;
-  findings: Finding[];
+  findings: ValidationIssue[];
 }
 
 /**
@@ -23,7 +23,8 @@ export function judgeVoiceTemplate({ body, flow }: { body: string; flow: unknown
   }
   const { program, findings } = parseVoiceXml(body);
   const ofFlow = checkFlow(flow).map(
-    (finding): Finding => (TO_COMPILE.has(finding.code) ? { ...finding, severity: 'warning' } : finding),
+    (finding): ValidationIssue =>
+      TO_COMPILE.has(finding.code) ? { ...finding, severity: 'warning' } : finding,
   );
   if (program && !hasErrors(findings) && !hasErrors(ofFlow)) ofFlow.push(...differences(program, flow));
   return { body, findings: [...findings, ...ofFlow] };
@@ -33,7 +34,7 @@ export function judgeVoiceTemplate({ body, flow }: { body: string; flow: unknown
 const TO_COMPILE: ReadonlySet<string> = new Set(['ambiguous_edges', 'invalid_value', 'missing_value']);
 
 /** Warns about differences, because an author who edits the flow believes that callees hear it. */
-function differences(program: VoiceProgram, flow: unknown): Finding[] {
+function differences(program: VoiceProgram, flow: unknown): ValidationIssue[] {
   const { compiled, findings } = compileFlow(flow);
   if (!compiled) {
     const cause = findings.find(({ severity }) => severity === 'error');

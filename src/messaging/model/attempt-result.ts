@@ -23,7 +23,7 @@ const BACKOFF_FIRST_MS = 1_000;
 const BACKOFF_MAX_MS = 5 * 60_000;
 
 /** `random` in [0, 1): retries of one outage must not all come back at the same moment. */
-export function attemptResult(
+export function toAttemptResult(
   message: OutgoingMessage,
   result: HandOverResult,
   nowMs: number,

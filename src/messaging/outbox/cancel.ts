@@ -18,15 +18,15 @@ export interface Canceled {
 
 /**
  * Cancels messages that were not handed over. Their dispatcher may hold them in memory, in this process or
- * in another, so their rows alone do not decide. The lane's row does: who cancels raises its count,
+ * in another, so their rows alone do not decide. The partition's row does: who cancels raises its count,
  * and a group opens only under the count that its dispatcher knows, and only if no message in it was
  * canceled before (deliver/groups.ts). So either the group is there first, and this fails, or the cancel is,
  * and the message is in no group.
  *
- * Cancels that come together are one transaction, because each one raises the count under the lane's lock: one by
- * one, the thousands of a canceled campaign would keep the lane from opening groups for as long as they last.
+ * Cancels that come together are one transaction, because each one raises the count under the partition's lock: one by
+ * one, the thousands of a canceled campaign would keep the partition from opening groups for as long as they last.
  *
- * Locks: lanes, head, messages, in the order that every statement takes them.
+ * Locks: partitions, head, messages, in the order that every statement takes them.
  */
 export async function cancelMessages(
   db: Kysely<MessagingTables>,
@@ -44,7 +44,7 @@ export async function cancelMessages(
       trx,
       found.map(({ lane }) => lane),
     );
-    // Its own statement, so that it sees what was committed while the lanes' locks were waited for.
+    // Its own statement, so that it sees what was committed while the partitions' locks were waited for.
     const states = await readStates(
       trx,
       found.map(({ id }) => id),
@@ -79,7 +79,7 @@ type MessageRow = Selectable<MessagingTables['messages']>;
 
 const refused = (error: DomainError): Outcome<never> => ({ ok: false, error });
 
-/** The lanes' counts since then. */
+/** The partitions' counts since then. */
 async function raiseCounts(
   trx: Transaction<MessagingTables>,
   lanes: readonly string[],

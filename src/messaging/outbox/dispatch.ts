@@ -25,9 +25,9 @@ import { Admission } from './queue/admission';
 import { DuePoller } from './queue/due-poller';
 import { ExpiringMessages } from './queue/expire-waiting';
 import type { Holds } from './queue/holds';
-import type { Lane, Lanes } from './queue/lanes';
 import type { OutboxCount } from './queue/outbox-count';
 import { ANY_TIME, OutboxQueue } from './queue/outbox-queue';
+import type { Partition, Partitions } from './queue/partitions';
 import type { Entry } from './queue/window';
 
 /**
@@ -41,7 +41,7 @@ export interface OutboxEvents {
   /** Events of the workspace were written. */
   onEvents(workspaceId: string): void;
   /** These are recorded as handed over; receipts that came too early can be taken up. */
-  onHandedOver(provider: string, verdicts: readonly AttemptResult[]): Promise<void>;
+  onHandedOver(provider: string, attemptResults: readonly AttemptResult[]): Promise<void>;
 }
 
 interface Deps {
@@ -56,7 +56,7 @@ interface Deps {
   closeSender(refusal: SenderRefusal): void;
   /** Whether it does so already. */
   isClosed(accountId: string, message: Pick<Routed, 'channel' | 'from'>): boolean;
-  lanes: Lanes;
+  partitions: Partitions;
   holds: Holds;
   limits: SenderLimits;
   outbox: OutboxCount;
@@ -102,14 +102,15 @@ export class Dispatcher {
     this.ways = new Ways({
       ...{ wayOf: deps.wayOf, log },
       open: (way, before) => this.openWay(way, before),
-      onProbe: () => void this.poller.bringForward(deps.lanes.all()).then((any) => any && this.lookAgain()),
+      onProbe: () =>
+        void this.poller.bringForward(deps.partitions.all()).then((any) => any && this.lookAgain()),
     });
     this.expiring = new ExpiringMessages({
-      ...{ db, queue: this.queue, lanes: deps.lanes, log },
-      recordExpired: async (lane, messages) => {
+      ...{ db, queue: this.queue, partitions: deps.partitions, log },
+      recordExpired: async (partition, messages) => {
         const [first] = messages;
         if (!first) return;
-        await this.ways.default(first.channel).recorder.record(messages.map(asExpired), { lane });
+        await this.ways.default(first.channel).recorder.record(messages.map(asExpired), { partition });
       },
       letGo: (entries) => this.letGo(entries),
     });
@@ -122,29 +123,29 @@ export class Dispatcher {
   }
 
   /** These are in the table, due since then. */
-  offer(lane: Lane, messages: readonly OutgoingMessage[], dueMs: number): void {
-    if (lane.lost) return;
-    this.queue.offer(lane, messages, dueMs);
+  offer(partition: Partition, messages: readonly OutgoingMessage[], dueMs: number): void {
+    if (partition.lost) return;
+    this.queue.offer(partition, messages, dueMs);
     this.wake();
   }
 
   /** A message is in the table, due then. */
-  expect(lane: Lane, message: OutgoingMessage, dueMs: number): void {
-    this.queue.expect(lane, message, dueMs);
+  expect(partition: Partition, message: OutgoingMessage, dueMs: number): void {
+    this.queue.expect(partition, message, dueMs);
     this.wake();
   }
 
   /** A message waits in the table of which this process may not know. */
-  lookFor(lane: Lane, id: string): void {
+  lookFor(partition: Partition, id: string): void {
     if (this.queue.has(id)) return;
-    this.poller.lookUp(lane);
+    this.poller.lookUp(partition);
     this.wake();
   }
 
   /** Something may have become sendable that was not: look in the table. */
   lookAgain(): void {
     for (const window of this.queue.allWindows()) this.queue.expectIn(window, ANY_TIME);
-    for (const lane of this.deps.lanes.all()) this.poller.lookUp(lane);
+    for (const partition of this.deps.partitions.all()) this.poller.lookUp(partition);
     this.wake();
   }
 
@@ -154,35 +155,35 @@ export class Dispatcher {
     this.wake();
   }
 
-  adoptLane(lane: Lane): void {
-    // Nothing is read from the lane before its open groups are in hand.
+  adoptPartition(partition: Partition): void {
+    // Nothing is read from the partition before its open groups are in hand.
     const ready = () => {
-      if (lane.lost) return;
-      this.poller.lookUp(lane);
+      if (partition.lost) return;
+      this.poller.lookUp(partition);
       this.wake();
     };
-    const { db, templates, listUnsubscribe, lanes, holds, limits, log } = this.deps;
+    const { db, templates, listUnsubscribe, partitions, holds, limits, log } = this.deps;
     const { queue, ways } = this;
     const isRunning = () => this.running;
     const work = recoverGroups(
-      { db, templates, listUnsubscribe, queue, lanes, holds, limits, ways, log, isRunning },
-      lane,
+      { db, templates, listUnsubscribe, queue, partitions, holds, limits, ways, log, isRunning },
+      partition,
       ready,
     );
     this.recovering.add(work);
     void work.finally(() => this.recovering.delete(work));
   }
 
-  closeLane(lane: Lane): void {
-    this.poller.close(lane);
-    this.queue.dropLane(lane);
+  closePartition(partition: Partition): void {
+    this.poller.close(partition);
+    this.queue.dropPartition(partition);
   }
 
-  /** This process canceled the message; `cancels` is the lane's count since then. */
-  canceled(laneId: string, id: string, cancels: number): void {
+  /** This process canceled the message; `cancels` is the partition's count since then. */
+  canceled(partitionId: string, id: string, cancels: number): void {
     this.queue.drop([id]);
-    for (const lane of this.deps.lanes.all()) {
-      if (lane.id === laneId && lane.cancels === cancels - 1) lane.cancels = cancels;
+    for (const partition of this.deps.partitions.all()) {
+      if (partition.id === partitionId && partition.cancels === cancels - 1) partition.cancels = cancels;
     }
   }
 
@@ -245,7 +246,7 @@ export class Dispatcher {
   }
 
   private openWay({ id, account, provider: carrier }: Way, before: RefusedBefore | undefined): ChannelWay {
-    const { db, templates, listUnsubscribe, lanes, holds, observer, log } = this.deps;
+    const { db, templates, listUnsubscribe, partitions, holds, observer, log } = this.deps;
     const { queue } = this;
     const { channel } = carrier;
     const limiter = createProviderLimiter(channel, carrier, log, observer, {
@@ -258,13 +259,13 @@ export class Dispatcher {
     });
     const provider = carrier.name;
     const recorder = new Recorder({
-      ...{ db, provider, lanes, log },
+      ...{ db, provider, partitions, log },
       classifyResults: (leaving, results) => this.classifyResults({ id, limiter }, leaving, results),
       onRecorded: (results) => this.recorded(limiter.provider.name, results),
       onNotOurs: (results) => this.notOurs(results),
     });
     const opener = new GroupOpener({
-      ...{ db, templates, listUnsubscribe, lanes, holds, queue, recorder, provider, log },
+      ...{ db, templates, listUnsubscribe, partitions, holds, queue, recorder, provider, log },
     });
     const { foreground } = this.deps;
     const delivery = new ChannelDelivery({
@@ -332,20 +333,20 @@ export class Dispatcher {
     const open = entries.filter(({ state }) => state !== 'gone');
     void this.admission.giveBack(open);
     this.queue.letGo(open);
-    for (const { lane, message } of open) {
+    for (const { partition, message } of open) {
       // Released while they were still in hand: what looked in the table then passed them over.
-      if (!this.deps.holds.isHeld(message)) this.queue.expect(lane, message, ANY_TIME);
+      if (!this.deps.holds.isHeld(message)) this.queue.expect(partition, message, ANY_TIME);
     }
   }
 
   private async recorded(provider: string, results: readonly Recorded[]): Promise<void> {
     const { observer, outbox, events, limits, log } = this.deps;
-    const verdicts = results.map(({ verdict }) => verdict);
-    tellMoves(observer, verdicts, ({ message }) => message.channel);
-    const workspaceId = verdicts[0]?.message.workspaceId ?? '';
+    const attemptResults = results.map(({ attemptResult }) => attemptResult);
+    tellMoves(observer, attemptResults, ({ message }) => message.channel);
+    const workspaceId = attemptResults[0]?.message.workspaceId ?? '';
     const settled = { marketing: 0, transactional: 0 };
     const back: Entry[] = [];
-    for (const { message, retryAtMs, keepsPlace } of verdicts) {
+    for (const { message, retryAtMs, keepsPlace } of attemptResults) {
       const entry = this.queue.taken(message.id);
       if (retryAtMs === undefined) settled[message.class] += 1;
       if (keepsPlace && entry) back.push(entry);
@@ -357,7 +358,9 @@ export class Dispatcher {
     }
     if (settled.marketing + settled.transactional > 0) events.onEvents(workspaceId);
     this.wake();
-    const notCalled = verdicts.filter(({ message, state }) => message.channel === 'voice' && !mayRing(state));
+    const notCalled = attemptResults.filter(
+      ({ message, state }) => message.channel === 'voice' && !mayRing(state),
+    );
     await limits
       .callsEnded(
         workspaceId,
@@ -367,7 +370,7 @@ export class Dispatcher {
         log.warn({ err: error }, 'Calls that were not placed still count towards sender limits');
       });
     // An early receipt may end a doubt.
-    const offered = verdicts.filter(({ state }) => state === 'sent' || state === 'unknown');
+    const offered = attemptResults.filter(({ state }) => state === 'sent' || state === 'unknown');
     if (offered.length === 0) return;
     // The account may be deleted; then another account's recorder has recorded the results.
     await events.onHandedOver(results[0]?.group?.provider ?? provider, offered).catch((error: unknown) => {
@@ -381,12 +384,12 @@ export class Dispatcher {
     // A token that was granted to it is spent.
     entry.charged = false;
     this.queue.letGo([entry]);
-    if (retryAtMs !== undefined) this.queue.expect(entry.lane, message, retryAtMs);
+    if (retryAtMs !== undefined) this.queue.expect(entry.partition, message, retryAtMs);
   }
 
   private notOurs(results: readonly Recorded[]): void {
-    const entries = results.flatMap(({ verdict }) => this.queue.taken(verdict.message.id) ?? []);
-    for (const { lane } of entries) if (!lane.lost) this.poller.lookUp(lane);
+    const entries = results.flatMap(({ attemptResult }) => this.queue.taken(attemptResult.message.id) ?? []);
+    for (const { partition } of entries) if (!partition.lost) this.poller.lookUp(partition);
     this.letGo(entries);
     this.wake();
   }

@@ -44,10 +44,10 @@ export async function suppressByReceipts(
  * What providers said about recipients as part of the messages' results. Write it in the transaction that
  * records the results.
  */
-export function foundIn(verdicts: readonly AttemptResult[]): Found[] {
-  return verdicts.flatMap((verdict): Found[] => {
-    const { id, channel, to, from } = verdict.message;
-    const finding = findingOf(verdict);
+export function foundIn(attemptResults: readonly AttemptResult[]): Found[] {
+  return attemptResults.flatMap((attemptResult): Found[] => {
+    const { id, channel, to, from } = attemptResult.message;
+    const finding = findingOf(attemptResult);
     return finding ? [{ id, channel, to, from, finding }] : [];
   });
 }

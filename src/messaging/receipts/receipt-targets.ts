@@ -15,7 +15,7 @@ import { type Change, type FromProvider, findTargets, type Targets } from './rec
 export interface ReceiptTargets {
   find(receipts: readonly FromProvider[]): Promise<Targets>;
   /** These are recorded as sent. */
-  handedOver(provider: string, verdicts: readonly AttemptResult[]): void;
+  handedOver(provider: string, attemptResults: readonly AttemptResult[]): void;
   written(change: Change): void;
   /** The cached message is outdated. */
   forget(messageId: string): void;
@@ -33,8 +33,8 @@ export function createReceiptTargets(db: Kysely<MessagingTables>): ReceiptTarget
       for (const target of known) if (target) byId.set(target.id, target);
       return { byId, byProviderId: read?.byProviderId ?? new Map() };
     },
-    handedOver(provider, verdicts) {
-      for (const { message, attempt, state } of verdicts) {
+    handedOver(provider, attemptResults) {
+      for (const { message, attempt, state } of attemptResults) {
         const { id, workspaceId, uid, channel, campaign = null } = message;
         const common = { id, workspace_id: workspaceId, uid, channel, campaign };
         recent.set(id, { ...common, state, attempt, provider, history: [{ type: state }] });

@@ -37,7 +37,7 @@ import { createReceiptTargets, isEnd } from './receipt-targets';
 export interface Receipts {
   sinkOf(provider: string): ReceiptSink;
   /** These are recorded as sent; applies the receipts that came early for them. */
-  handedOver(provider: string, verdicts: readonly AttemptResult[]): Promise<void>;
+  handedOver(provider: string, attemptResults: readonly AttemptResult[]): Promise<void>;
   start(): void;
   stop(): Promise<void>;
 }
@@ -100,11 +100,11 @@ class ReceiptIntake implements Receipts {
     });
   };
 
-  readonly handedOver: Receipts['handedOver'] = (provider, verdicts) => {
-    this.targets.handedOver(provider, verdicts);
+  readonly handedOver: Receipts['handedOver'] = (provider, attemptResults) => {
+    this.targets.handedOver(provider, attemptResults);
     return this.takeUpFor(
       provider,
-      verdicts.map(({ message, providerId }) => ({ id: message.id, providerId })),
+      attemptResults.map(({ message, providerId }) => ({ id: message.id, providerId })),
     );
   };
 

@@ -3,7 +3,7 @@ import { measureSms, type SmsEncoding } from '../../domain/sms-encoding';
 import { compileText, UNSUBSCRIBE_URL } from '../../domain/template';
 import { lintPlaceholders } from '../../domain/template-lint';
 import { lintEmail, lintSms } from '../../domain/template-preview-lint';
-import type { Finding } from '../../domain/validation-issue';
+import type { ValidationIssue } from '../../domain/validation-issue';
 import { lintOtherDocuments } from '../../domain/voice/call-documents';
 import { parseVoiceXml } from '../../domain/voice/parse-voice-xml';
 import { judgeVoiceTemplate } from '../../domain/voice/voice-template';
@@ -28,7 +28,7 @@ export interface TemplatePreview {
   /** Every placeholder, in order of first appearance; `missing` are those without a value. */
   used: readonly string[];
   missing: readonly string[];
-  warnings: Finding[];
+  warnings: ValidationIssue[];
 }
 
 /**
@@ -95,7 +95,7 @@ function partsOf(
 }
 
 /** The warnings of the saved template, and problems that these values cause: a pause of a year, for example. */
-function lintVoice(template: Template, rendered: string): Finding[] {
+function lintVoice(template: Template, rendered: string): ValidationIssue[] {
   const { findings } = judgeVoiceTemplate({ body: template.body, flow: template.design });
   // A stored template has no errors of its own.
   const { program, findings: ofRendered } = parseVoiceXml(rendered);

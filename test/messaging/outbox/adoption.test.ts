@@ -109,9 +109,9 @@ describeWithDatabase('after a process is gone', (database) => {
     await until('the successor hands it over', () => slow.uids().includes('intime'));
     await until('its time is over', () => Date.now() > expiresAtMs);
     first.sms.release();
-    const lanes = () => rig.db.selectFrom('dispatch_lanes').select('id').execute();
+    const partitions = () => rig.db.selectFrom('dispatch_lanes').select('id').execute();
     await until('the first has noticed', async () => {
-      return (await lanes()).length === 3 || (await rig.states()).intime === 'expired';
+      return (await partitions()).length === 3 || (await rig.states()).intime === 'expired';
     });
     slow.release({ kind: 'accepted', providerId: 'p1' });
     await until('it is recorded', async () => (await rig.states()).intime !== 'accepted');

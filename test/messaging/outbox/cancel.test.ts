@@ -72,7 +72,7 @@ describeWithDatabase('canceling', (database) => {
     await accept(
       ...['b1', 'b2'].map((uid) => rig.sms(uid, { sendAt: new Date(Date.now() + 60_000).toISOString() })),
     );
-    const { id, lane: laneId } = await rig.db
+    const { id, lane: partitionId } = await rig.db
       .selectFrom('messages')
       .select(['id', 'lane'])
       .where('uid', '=', 'b1')
@@ -88,16 +88,16 @@ describeWithDatabase('canceling', (database) => {
     const { fence, cancels } = await rig.db
       .selectFrom('dispatch_lanes')
       .select(['fence', 'cancels'])
-      .where('id', '=', laneId)
+      .where('id', '=', partitionId)
       .executeTakeFirstOrThrow();
-    const lane = { id: laneId, fence, cancels, adopted: false, leaseEndsAt: 0, lost: false };
+    const partition = { id: partitionId, fence, cancels, adopted: false, leaseEndsAt: 0, lost: false };
     const open = (batchId: string, of: typeof messages) =>
       openGroup(
         rig.db,
-        { id: batchId, lane, provider: 'scripted', messages: of },
+        { id: batchId, partition, provider: 'scripted', messages: of },
         { stoppedAmong: stoppedWorkspaces },
       );
-    expect(await open('bat_both', messages)).toEqual({ kind: 'lane_changed' });
+    expect(await open('bat_both', messages)).toEqual({ kind: 'partition_changed' });
     const living = messages.filter((message) => message.id === other.id);
     expect(await open('bat_living', living)).toMatchObject({ kind: 'opened' });
     const opened = await rig.db.selectFrom('handover_batches').select('id').execute();

@@ -175,7 +175,7 @@ describeWithDatabase('a workspace that is stopped', (database) => {
     ]);
     await until('both are with the carrier', () => hanging.taken.length === 2);
     await stopsOf(dying, false).begin(rig.workspaceId, BECAUSE);
-    // As if it had been killed: its lane is free, and its group open.
+    // As if it had been killed: its partition is free, and its group open.
     await endLeases(rig.db);
     const carrier = new ScriptedProvider('sms', { idempotent: true });
     one = await other.process({ sms: carrier });

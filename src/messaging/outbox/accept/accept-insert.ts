@@ -6,8 +6,8 @@ import { isSuppressed } from '../../suppression/suppression-check';
 
 export type InsertOutcome =
   | { kind: 'inserted'; ids: ReadonlySet<string> | 'all'; suppressed: ReadonlySet<string> }
-  /** The lane has another owner by now: nothing was written. */
-  | { kind: 'lane_lost' }
+  /** The partition has another owner by now: nothing was written. */
+  | { kind: 'partition_lost' }
   /** The workspace has no event head yet: nothing was written. */
   | { kind: 'no_head' };
 
@@ -16,7 +16,7 @@ export type InsertOutcome =
  * that exists already, or stands twice in the group, is passed over; one whose recipient is blocked is
  * recorded as `suppressed`, whatever its class, and never falls due.
  *
- * Locks are taken in the order lane, head, messages, as everywhere. The lock on the lane keeps it from
+ * Locks are taken in the order partition, head, messages, as everywhere. The lock on the partition keeps it from
  * being removed while a message that would never be found is on its way into it.
  *
  * Most of a small group's cost is the statement's own, which is why requests share one. A JSON document in place of the arrays took as long.
@@ -24,7 +24,7 @@ export type InsertOutcome =
 export async function insertMessages(
   db: Kysely<MessagingTables>,
   workspaceId: string,
-  lane: { id: string; fence: number },
+  partition: { id: string; fence: number },
   drafts: readonly Draft[],
   at: string,
 ): Promise<InsertOutcome> {
@@ -39,7 +39,7 @@ export async function insertMessages(
   const { rows } = await sql<Written>`
     with given as (select ${JSON.stringify(events)}::json as events),
     lane as (
-      select id from dispatch_lanes where id = ${lane.id} and fence = ${lane.fence} for key share
+      select id from dispatch_lanes where id = ${partition.id} and fence = ${partition.fence} for key share
     ), head as (
       update event_heads set next_seq = next_seq + ${count}::int
       where workspace_id = ${workspaceId} and exists (select 1 from lane)
@@ -57,7 +57,7 @@ export async function insertMessages(
         case when not r.suppressed then
           case r.state when 'scheduled' then r.send_at else ${at}::timestamptz end
         end,
-        r.expires_at, ${lane.id}, r.flow, head.first + r.position - 1, ${at}::timestamptz, ${at}::timestamptz,
+        r.expires_at, ${partition.id}, r.flow, head.first + r.position - 1, ${at}::timestamptz, ${at}::timestamptz,
         r.suffix
       from (select *, ${blocked} as suppressed from unnest(
         ${columnsOf(drafts)}
@@ -80,7 +80,7 @@ export async function insertMessages(
       (select array_agg(id) from inserted where state = 'suppressed') as suppressed
   `.execute(db);
   const row = rows[0];
-  if (!row?.lanes) return { kind: 'lane_lost' };
+  if (!row?.lanes) return { kind: 'partition_lost' };
   if (!row.heads) return { kind: 'no_head' };
   return {
     kind: 'inserted',

@@ -11,8 +11,8 @@ import type { Accepted, Draft, Outcome } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import type { SmsSenders } from '../../senders/sms-senders';
 import type { TemplateVersions } from '../../templates/template-versions';
-import type { Lane, Lanes } from '../queue/lanes';
 import { type MessageClass, OUTBOX_BOUNDS, type OutboxCount } from '../queue/outbox-count';
+import type { Partition, Partitions } from '../queue/partitions';
 import { ensureEventHead } from './accept-insert';
 import { insertWithNotices } from './opt-out-notices';
 import type { PolicySource, SenderRule } from './policy-rules';
@@ -42,15 +42,15 @@ interface Deps {
   flowWay?: FlowWay | undefined;
   /** Without it, carriers can send everything. */
   impossible?: ImpossibleRule | undefined;
-  lanes: Lanes;
+  partitions: Partitions;
   outbox: OutboxCount;
   senders: SmsSenders;
   /** These are in the table, those without a time of their own due at `atMs`: they may be taken straight from memory. */
-  onAccepted(lane: Lane, drafts: readonly Draft[], atMs: number): void;
+  onAccepted(partition: Partition, drafts: readonly Draft[], atMs: number): void;
   /** It is not known which of a workspace's messages were written. */
   onDoubt(): void;
   /** This was accepted before, waits in the table, and may not be known of. */
-  onWaiting(lane: Lane, id: string): void;
+  onWaiting(partition: Partition, id: string): void;
   onEvents(workspaceId: string): void;
 }
 
@@ -182,25 +182,27 @@ async function answerRefused(
 }
 
 async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<Outcome<Accepted>[]> {
-  const { db, lanes, senders, onAccepted, onDoubt, onEvents } = deps;
+  const { db, partitions, senders, onAccepted, onDoubt, onEvents } = deps;
   await senders.note(workspaceId, given);
-  // The first message of a workspace finds no head, and a lane can be lost: both are mended and tried again.
+  // The first message of a workspace finds no head, and a partition can be lost: both are mended and tried again.
   for (let attempt = 0; attempt < 3; attempt++) {
-    const lane = await lanes.own();
+    const partition = await partitions.own();
     const at = new Date().toISOString();
-    const { outcome, drafts } = await insertWithNotices(db, workspaceId, lane, given, at).catch((error) => {
-      if (!isDataError(error)) onDoubt();
-      throw error;
-    });
-    if (outcome.kind === 'lane_lost') {
-      await lanes.lose(lane);
+    const { outcome, drafts } = await insertWithNotices(db, workspaceId, partition, given, at).catch(
+      (error) => {
+        if (!isDataError(error)) onDoubt();
+        throw error;
+      },
+    );
+    if (outcome.kind === 'partition_lost') {
+      await partitions.lose(partition);
     } else if (outcome.kind === 'no_head') {
       await ensureEventHead(db, workspaceId);
     } else {
       const { ids, suppressed } = outcome;
       const inserted = ids === 'all' ? drafts : drafts.filter((draft) => ids.has(draft.id));
       const toSend = suppressed.size === 0 ? inserted : inserted.filter((draft) => !suppressed.has(draft.id));
-      if (toSend.length > 0) onAccepted(lane, toSend, Date.parse(at));
+      if (toSend.length > 0) onAccepted(partition, toSend, Date.parse(at));
       if (inserted.length > 0) onEvents(workspaceId);
       if (ids === 'all') return drafts.map((draft) => ({ ok: true, answer: answerOf(draft, suppressed) }));
       const answers = new Map(inserted.map((draft) => [draft.id, answerOf(draft, suppressed)]));
@@ -223,7 +225,7 @@ function answerOf(draft: Draft, suppressed: ReadonlySet<string>): Accepted {
  * another one it is refused.
  */
 async function answerRepeats(
-  { db, lanes, onWaiting }: Deps,
+  { db, partitions, onWaiting }: Deps,
   workspaceId: string,
   asked: readonly Asked[],
   inserted: ReadonlyMap<string | undefined, Accepted>,
@@ -237,10 +239,10 @@ async function answerRepeats(
     .where('m.uid', '=', sql<string>`any(${uids}::text[])`)
     .execute();
   // A caller repeats when it got no answer. Then this process may not have learned of the commit either.
-  const own = new Map(Array.from(lanes.all(), (lane) => [lane.id, lane]));
-  for (const { id, lane: laneId, state } of rows) {
-    const lane = own.get(laneId);
-    if (lane && (state === 'accepted' || state === 'scheduled')) onWaiting(lane, id);
+  const own = new Map(Array.from(partitions.all(), (partition) => [partition.id, partition]));
+  for (const { id, lane: partitionId, state } of rows) {
+    const partition = own.get(partitionId);
+    if (partition && (state === 'accepted' || state === 'scheduled')) onWaiting(partition, id);
   }
   const existing = new Map(rows.map((row) => [row.uid, row]));
   return asked.map(({ id, uid, to, payloadHash, refusal }) => {

@@ -16,19 +16,19 @@ const UNSENT = ['failed', 'rejected', 'expired', 'canceled', 'suppressed', 'unde
 export async function insertWithNotices(
   db: Kysely<MessagingTables>,
   workspaceId: string,
-  lane: { id: string; fence: number },
+  partition: { id: string; fence: number },
   given: readonly Draft[],
   at: string,
 ): Promise<{ outcome: InsertOutcome; drafts: readonly Draft[] }> {
   const always = given.map((draft) => (draft.ending && !draft.ending.onlyFirst ? ended(draft) : draft));
   const candidates = firstOfEach(always.filter(({ ending }) => ending?.onlyFirst));
   if (candidates.length === 0) {
-    return { outcome: await insertMessages(db, workspaceId, lane, always, at), drafts: always };
+    return { outcome: await insertMessages(db, workspaceId, partition, always, at), drafts: always };
   }
   return db.transaction().execute(async (tx) => {
     const claimed = await claim(tx, workspaceId, candidates);
     const drafts = always.map((draft) => (claimed.has(draft.id) ? ended(draft) : draft));
-    const outcome = await insertMessages(tx, workspaceId, lane, drafts, at);
+    const outcome = await insertMessages(tx, workspaceId, partition, drafts, at);
     const vain = [...claimed].filter((id) => !isWritten(outcome, id));
     if (vain.length > 0) {
       await tx

@@ -3,9 +3,9 @@ import type { Foreground } from '../../../foreground';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { Holds } from '../queue/holds';
-import type { Lane } from '../queue/lanes';
 import type { MessageClass } from '../queue/outbox-count';
 import type { OutboxQueue } from '../queue/outbox-queue';
+import type { Partition } from '../queue/partitions';
 import type { Entry } from '../queue/window';
 import { type GroupOpener, isExpired } from './opener';
 import type { ProviderLimiter } from './provider-limiter';
@@ -32,7 +32,7 @@ interface Deps {
   /** Something changed: room with the provider, or what waits. */
   wake(): void;
   /** These came back to the queue, or are known to the table alone from now on. */
-  onOpened(outcome: { lane: Lane; back: readonly Entry[]; gone: readonly Entry[] }): void;
+  onOpened(outcome: { partition: Partition; back: readonly Entry[]; gone: readonly Entry[] }): void;
 }
 
 /**
@@ -91,7 +91,7 @@ export class ChannelDelivery {
       const entries = queue.take(this.way, max, kind);
       if (entries.length === 0) break;
       limiter.pace?.take(entries.length);
-      for (const [lane, ofLane] of byLane(entries)) void this.open(lane, ofLane);
+      for (const [partition, ofPartition] of byPartition(entries)) void this.open(partition, ofPartition);
     }
     return Number.POSITIVE_INFINITY;
   }
@@ -150,19 +150,19 @@ export class ChannelDelivery {
     return Math.max(0, this.openedAtMs + LIMITS.handoverLingerMs - nowMs);
   }
 
-  private async open(lane: Lane, entries: readonly Entry[]): Promise<void> {
+  private async open(partition: Partition, entries: readonly Entry[]): Promise<void> {
     const { limiter, opener, onOpened, wake } = this.deps;
     this.openings += 1;
     this.opening += entries.length;
     this.openedAtMs = Date.now();
-    const outcome = await opener.open(lane, entries);
+    const outcome = await opener.open(partition, entries);
     this.openings -= 1;
     this.opening -= entries.length;
     if (outcome.isHindered) {
       limiter.pausedUntilMs = Math.max(limiter.pausedUntilMs, Date.now() + TROUBLE_PAUSE_MS);
     }
     limiter.pace?.take(-outcome.back.length - outcome.gone.length);
-    onOpened({ lane, back: outcome.back, gone: outcome.gone });
+    onOpened({ partition, back: outcome.back, gone: outcome.gone });
     for (const one of outcome.leaving) this.waiting[one.message.class].push(one);
     if (outcome.leaving.length > 0) this.attend();
     this.feed();
@@ -248,8 +248,8 @@ export class ChannelDelivery {
   }
 
   /** Asked right before the carrier is given the message: memory only. */
-  private mayLeave({ message, group: { lane } }: Leaving): boolean {
-    if (this.stopping || lane.lost || performance.now() >= lane.leaseEndsAt) return false;
+  private mayLeave({ message, group: { partition } }: Leaving): boolean {
+    if (this.stopping || partition.lost || performance.now() >= partition.leaseEndsAt) return false;
     if (isExpired(message, Date.now())) return false;
     return !this.deps.holds.isHeld(message) && !this.deps.isClosed(message);
   }
@@ -275,12 +275,12 @@ export class ChannelDelivery {
 
 const STAYED: HandOverResult = { kind: 'stayed' };
 
-function byLane(entries: readonly Entry[]): Map<Lane, Entry[]> {
-  const lanes = new Map<Lane, Entry[]>();
+function byPartition(entries: readonly Entry[]): Map<Partition, Entry[]> {
+  const partitions = new Map<Partition, Entry[]>();
   for (const entry of entries) {
-    const ofLane = lanes.get(entry.lane);
-    if (ofLane) ofLane.push(entry);
-    else lanes.set(entry.lane, [entry]);
+    const ofPartition = partitions.get(entry.partition);
+    if (ofPartition) ofPartition.push(entry);
+    else partitions.set(entry.partition, [entry]);
   }
-  return lanes;
+  return partitions;
 }

@@ -9,7 +9,7 @@ import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import { isSuppressed } from '../../suppression/suppression-check';
 import type { HeldTag, Holds } from '../queue/holds';
-import type { Lane } from '../queue/lanes';
+import type { Partition } from '../queue/partitions';
 
 /**
  * A group of messages is one row (`handover_batches`), written before any of them leaves. It names the
@@ -25,7 +25,7 @@ import type { Lane } from '../queue/lanes';
  */
 export interface Group {
   readonly id: string;
-  readonly lane: Lane;
+  readonly partition: Partition;
   readonly provider: string;
   readonly messages: readonly OutgoingMessage[];
 }
@@ -35,14 +35,14 @@ export type OpenOutcome =
   | { kind: 'opened'; suppressed: ReadonlySet<string> }
   /** Messages with these tags, and those of these workspaces, must wait. */
   | { kind: 'held'; tags: HeldTag[] }
-  /** The lane's fence or its count of cancels is not what we know, or a message was canceled. */
-  | { kind: 'lane_changed' };
+  /** The partition's fence or its count of cancels is not what we know, or a message was canceled. */
+  | { kind: 'partition_changed' };
 
 /**
- * Opens the group, unless a tag in it is held, a workspace is stopped, the lane is not ours, or a message was
- * canceled: the lane's count shows cancels since this statement began, the messages' states those before.
+ * Opens the group, unless a tag in it is held, a workspace is stopped, the partition is not ours, or a message was
+ * canceled: the partition's count shows cancels since this statement began, the messages' states those before.
  * Memory is not asked, since a message may come into it, or be between two queues, when its cancel is heard
- * of. The lock on the lane makes canceling wait for us, or us for it. A block that was committed before this
+ * of. The lock on the partition makes canceling wait for us, or us for it. A block that was committed before this
  * statement began keeps its messages out of the group.
  */
 export async function openGroup(
@@ -50,15 +50,15 @@ export async function openGroup(
   group: Group,
   { stoppedAmong }: Pick<Holds, 'stoppedAmong'>,
 ): Promise<OpenOutcome> {
-  const { id, lane, provider, messages } = group;
+  const { id, partition, provider, messages } = group;
   const tags = heldCandidates(messages);
   const ids = messages.map((message) => message.id);
-  // In most lanes nothing is ever canceled, and then nothing has to be looked at.
-  const perhapsCanceled = lane.cancels === 0 ? [] : ids;
+  // In most partitions nothing is ever canceled, and then nothing has to be looked at.
+  const perhapsCanceled = partition.cancels === 0 ? [] : ids;
   const { rows } = await sql<{ lanes: number; held: HeldTag[] | null; suppressed: string[] | null }>`
     with lane as (
       select id from dispatch_lanes
-      where id = ${lane.id} and fence = ${lane.fence} and cancels = ${lane.cancels} and not exists (
+      where id = ${partition.id} and fence = ${partition.fence} and cancels = ${partition.cancels} and not exists (
         select 1 from messages
         where id = any(${perhapsCanceled}::text[]) and state not in ('scheduled', 'accepted')
       ) for share
@@ -70,7 +70,7 @@ export async function openGroup(
     ), suppressed as materialized (${suppressedAmong(messages)}),
     opened as (
       insert into handover_batches (id, lane, fence, provider, message_ids)
-      select ${id}, lane.id, ${lane.fence}, ${provider}, allowed.ids
+      select ${id}, lane.id, ${partition.fence}, ${provider}, allowed.ids
       from lane, (
         select array_agg(r.id order by r.position) as ids
         from unnest(${ids}::text[]) with ordinality as r(id, position)
@@ -83,7 +83,7 @@ export async function openGroup(
   `.execute(db);
   const [row] = rows;
   if (row?.held) return { kind: 'held', tags: row.held };
-  if (!row?.lanes) return { kind: 'lane_changed' };
+  if (!row?.lanes) return { kind: 'partition_changed' };
   return { kind: 'opened', suppressed: new Set(row.suppressed ?? []) };
 }
 
@@ -139,43 +139,43 @@ export async function abandonGroup(db: Kysely<MessagingTables>, groupId: string)
 
 /**
  * The same for an opening of which no answer came: the server may be about to run it yet, and a row that
- * is written after it was removed would stay. Raising the lane's count waits for an opening under way, and
+ * is written after it was removed would stay. Raising the partition's count waits for an opening under way, and
  * one that comes later fails by it.
  */
-export async function abandonOpening(db: Kysely<MessagingTables>, { id, lane }: Group): Promise<void> {
+export async function abandonOpening(db: Kysely<MessagingTables>, { id, partition }: Group): Promise<void> {
   await db
     .updateTable('dispatch_lanes')
     .set({ cancels: sql<number>`cancels + 1` })
-    .where('id', '=', lane.id)
+    .where('id', '=', partition.id)
     .execute();
   await abandonGroup(db, id);
 }
 
 /** One thing to record: what a hand-over came to, and the group that named the message. */
 export interface Recorded {
-  verdict: AttemptResult;
+  attemptResult: AttemptResult;
   /** None for a message that never left. */
   group: Group | undefined;
 }
 
 /**
- * Records verdicts on messages of one workspace and one lane in one statement, and closes the groups named in
- * `closing`. Verdicts without a group need the lane to be ours: a process that was frozen could otherwise expire what
- * its successor is handing over. Answers the groups that were still there (`''` stands for the lane); of the
+ * Records results on messages of one workspace and one partition in one statement, and closes the groups named in
+ * `closing`. Verdicts without a group need the partition to be ours: a process that was frozen could otherwise expire what
+ * its successor is handing over. Answers the groups that were still there (`''` stands for the partition); of the
  * others nothing was written.
  */
 export async function recordResults(
   db: Kysely<MessagingTables>,
   results: readonly Recorded[],
-  options: { workspaceId: string; provider: string; lane: Lane; closing: ReadonlySet<string> },
+  options: { workspaceId: string; provider: string; partition: Partition; closing: ReadonlySet<string> },
 ): Promise<ReadonlySet<string>> {
-  const { workspaceId, provider, lane, closing } = options;
-  const verdicts = results.map(({ verdict }) => verdict);
+  const { workspaceId, provider, partition, closing } = options;
+  const attemptResults = results.map(({ attemptResult }) => attemptResult);
   const groupIds = results.map(({ group }) => group?.id ?? '');
   const { kept, shrinking, waitingIds } = groupsLeftOpen(results, closing);
-  const count = verdicts.length;
+  const count = attemptResults.length;
   const at = new Date().toISOString();
-  const events = verdicts.map((verdict) => eventOfVerdict(verdict, provider));
+  const events = attemptResults.map((attemptResult) => eventOfAttemptResult(attemptResult, provider));
   const { rows } = await sql<{ ours: string[] | null }>`
     with given as (select ${JSON.stringify(events)}::json as events),
     closed as (
@@ -189,7 +189,7 @@ export async function recordResults(
       where id = any(${kept}::text[]) for key share
     ), lane as (
       select id from dispatch_lanes
-      where ${groupIds.includes('')}::boolean and id = ${lane.id} and fence = ${lane.fence} for share
+      where ${groupIds.includes('')}::boolean and id = ${partition.id} and fence = ${partition.fence} for share
     ), ours as materialized (
       select id from closed union all select id from shrunk union all select id from kept
       union all select '' from lane
@@ -209,18 +209,18 @@ export async function recordResults(
         history = case when r.entry is null then m.history
           else m.history || ${historyEntry(sql`(head.first + r.position - 1)`, sql`r.entry`)} end
       from head, unnest(
-        ${verdicts.map((v) => v.message.id)}::text[],
+        ${attemptResults.map((v) => v.message.id)}::text[],
         ${groupIds}::text[],
-        ${verdicts.map((v) => v.state)}::text[],
-        ${verdicts.map((v) => v.code ?? null)}::text[],
-        ${verdicts.map((v) => v.providerId ?? null)}::text[],
-        ${verdicts.map((v) => v.attempt)}::int[],
-        ${verdicts.map((v) => (v.keepsPlace ? '-infinity' : isoOrNull(v.retryAtMs)))}::timestamptz[],
+        ${attemptResults.map((v) => v.state)}::text[],
+        ${attemptResults.map((v) => v.code ?? null)}::text[],
+        ${attemptResults.map((v) => v.providerId ?? null)}::text[],
+        ${attemptResults.map((v) => v.attempt)}::int[],
+        ${attemptResults.map((v) => (v.keepsPlace ? '-infinity' : isoOrNull(v.retryAtMs)))}::timestamptz[],
         ${events.map((event) => (event ? historyText(event, at) : null))}::text[]
       ) with ordinality as r(id, group_id, state, code, provider_id, attempt, retry_at, entry, position)
       where m.id = r.id and m.state in ('scheduled', 'accepted') and r.group_id in (select id from ours)
       returning m.id
-    )${doubtsAmong(verdicts, groupIds, provider)}, logged as (
+    )${doubtsAmong(attemptResults, groupIds, provider)}, logged as (
       insert into event_log (workspace_id, first_seq, count, at, events)
       select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${eventsWritten('changed', count)}
       from head, given where ${events.some((event) => event !== null)}::boolean
@@ -238,20 +238,26 @@ export async function recordResults(
  * Groups that stay as they are, and groups from which the messages that wait for their next try are taken.
  */
 function groupsLeftOpen(results: readonly Recorded[], closing: ReadonlySet<string>) {
-  const waiting = results.filter(({ verdict, group }) => group && verdict.retryAtMs !== undefined);
+  const waiting = results.filter(
+    ({ attemptResult, group }) => group && attemptResult.retryAtMs !== undefined,
+  );
   const openAmong = (some: readonly Recorded[]) =>
     new Set(some.flatMap(({ group }) => (group && !closing.has(group.id) ? [group.id] : [])));
   const shrinking = openAmong(waiting);
   return {
     kept: [...openAmong(results)].filter((id) => !shrinking.has(id)),
     shrinking: [...shrinking],
-    waitingIds: waiting.map(({ verdict }) => verdict.message.id),
+    waitingIds: waiting.map(({ attemptResult }) => attemptResult.message.id),
   };
 }
 
 /** SQL: what a vendor can be asked about is written down with the doubt. */
-function doubtsAmong(verdicts: readonly AttemptResult[], groupIds: readonly string[], provider: string) {
-  const isAsked = isVendor(kindOf(provider)) && verdicts.some(({ state }) => state === 'unknown');
+function doubtsAmong(
+  attemptResults: readonly AttemptResult[],
+  groupIds: readonly string[],
+  provider: string,
+) {
+  const isAsked = isVendor(kindOf(provider)) && attemptResults.some(({ state }) => state === 'unknown');
   if (!isAsked) return sql``;
   const [firstLookMs] = LIMITS.doubtLooksMs;
   return sql`, doubts as (
@@ -259,8 +265,8 @@ function doubtsAmong(verdicts: readonly AttemptResult[], groupIds: readonly stri
     select c.id, ${provider}, r.channel, coalesce(b.opened_at, now() - interval '2 minutes'), now(),
       now() + ${firstLookMs} * interval '1 millisecond'
     from changed c join unnest(
-      ${verdicts.map(({ message }) => message.id)}::text[], ${groupIds}::text[],
-      ${verdicts.map(({ message }) => message.channel)}::text[], ${verdicts.map(({ state }) => state)}::text[]
+      ${attemptResults.map(({ message }) => message.id)}::text[], ${groupIds}::text[],
+      ${attemptResults.map(({ message }) => message.channel)}::text[], ${attemptResults.map(({ state }) => state)}::text[]
     ) as r(id, group_id, channel, state) on r.id = c.id and r.state = 'unknown'
     left join handover_batches b on b.id = r.group_id
     on conflict do nothing
@@ -268,9 +274,9 @@ function doubtsAmong(verdicts: readonly AttemptResult[], groupIds: readonly stri
 }
 
 /** A message that only waits for its next try has no event. */
-function eventOfVerdict(verdict: AttemptResult, provider: string): NewEvent | null {
-  const { message, state, code, attempt, data } = verdict;
-  if (verdict.retryAtMs !== undefined) return null;
+function eventOfAttemptResult(attemptResult: AttemptResult, provider: string): NewEvent | null {
+  const { message, state, code, attempt, data } = attemptResult;
+  if (attemptResult.retryAtMs !== undefined) return null;
   return eventOf(message, { type: state, state, code, provider, attempt, data });
 }
 

@@ -6,8 +6,8 @@ import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import type { TemplateVersions } from '../../templates/template-versions';
 import type { HeldTag, Holdable, Holds } from '../queue/holds';
-import type { Lane, Lanes } from '../queue/lanes';
 import type { OutboxQueue } from '../queue/outbox-queue';
+import type { Partition, Partitions } from '../queue/partitions';
 import type { Entry } from '../queue/window';
 import { abandonGroup, abandonOpening, type Group, openGroup } from './groups';
 import type { ListUnsubscribe } from './list-unsubscribe';
@@ -18,7 +18,7 @@ interface Deps {
   db: Kysely<MessagingTables>;
   templates: TemplateVersions;
   listUnsubscribe?: ListUnsubscribe | undefined;
-  lanes: Lanes;
+  partitions: Partitions;
   holds: Holds;
   queue: OutboxQueue;
   recorder: Recorder;
@@ -40,13 +40,13 @@ export interface Opening {
 /**
  * From the queue to an open group: render, ask the database what may leave, write that down. Killed before the
  * opening, the messages are in the table as before. Killed after it, the group is found by the process that adopts
- * the lane (recover.ts).
+ * the partition (recover.ts).
  */
 export class GroupOpener {
   constructor(private readonly deps: Deps) {}
 
-  /** For messages of one lane. */
-  async open(lane: Lane, entries: readonly Entry[]): Promise<Opening> {
+  /** For messages of one partition. */
+  async open(partition: Partition, entries: readonly Entry[]): Promise<Opening> {
     const { templates, listUnsubscribe, holds, recorder, log } = this.deps;
     const now = Date.now();
     const expired: Entry[] = [];
@@ -62,32 +62,34 @@ export class GroupOpener {
     });
     if (!rendered) return { leaving: [], back: entries, gone: [], isHindered: true };
     if (expired.length + rendered.failed.length > 0) {
-      await recorder.record([...expired.map((one) => asExpired(one.message)), ...rendered.failed], { lane });
+      await recorder.record([...expired.map((one) => asExpired(one.message)), ...rendered.failed], {
+        partition,
+      });
     }
-    const outcome = await this.openRendered(lane, rendered.ready);
+    const outcome = await this.openRendered(partition, rendered.ready);
     const leaving = new Set(outcome.leaving.map(({ message }) => message));
     const back = new Set([...rendered.rest, ...outcome.back]);
     return {
       leaving: outcome.leaving,
-      back: lane.lost ? [] : entries.filter(({ message }) => back.has(message)),
-      gone: entries.filter(({ message }) => !leaving.has(message) && (lane.lost || !back.has(message))),
+      back: partition.lost ? [] : entries.filter(({ message }) => back.has(message)),
+      gone: entries.filter(({ message }) => !leaving.has(message) && (partition.lost || !back.has(message))),
       isHindered: outcome.isHindered,
     };
   }
 
   private async openRendered(
-    lane: Lane,
+    partition: Partition,
     ready: readonly Rendered[],
   ): Promise<{ leaving: Leaving[]; back: readonly OutgoingMessage[]; isHindered: boolean }> {
-    const { db, lanes, recorder, provider, log } = this.deps;
+    const { db, partitions, recorder, provider, log } = this.deps;
     if (ready.length === 0) return { leaving: [], back: [], isHindered: false };
     const messages = ready.map(({ message }) => message);
-    const group: Group = { id: newId('bat'), lane, provider, messages };
+    const group: Group = { id: newId('bat'), partition, provider, messages };
     try {
       const { opened, suppressed } = await this.openWhatMay(group);
-      if (suppressed.length > 0) await recorder.record(suppressed.map(asSuppressed), { lane });
+      if (suppressed.length > 0) await recorder.record(suppressed.map(asSuppressed), { partition });
       if (!opened) return { leaving: [], back: [], isHindered: false };
-      if (!(await lanes.confirm(lane))) {
+      if (!(await partitions.confirm(partition))) {
         await abandonGroup(db, group.id);
         return { leaving: [], back: opened.messages, isHindered: true };
       }
@@ -111,7 +113,7 @@ export class GroupOpener {
   ): Promise<{ opened: Group | undefined; suppressed: readonly OutgoingMessage[] }> {
     const { db, holds } = this.deps;
     let { messages } = group;
-    while (messages.length > 0 && !group.lane.lost) {
+    while (messages.length > 0 && !group.partition.lost) {
       const outcome = await openGroup(db, { ...group, messages }, holds);
       if (outcome.kind === 'opened') {
         const suppressed = messages.filter(({ id }) => outcome.suppressed.has(id));
@@ -124,7 +126,7 @@ export class GroupOpener {
         messages = messages.filter((message) => !isHeld(message));
       } else {
         const gone = await this.takeNotice(
-          group.lane,
+          group.partition,
           messages.map(({ id }) => id),
         );
         messages = messages.filter(({ id }) => !gone.has(id));
@@ -133,24 +135,24 @@ export class GroupOpener {
     return { opened: undefined, suppressed: [] };
   }
 
-  /** The lane changed: it is another's by now, or messages in it were canceled. */
-  private async takeNotice(lane: Lane, ids: string[]): Promise<ReadonlySet<string>> {
-    const { db, lanes, queue } = this.deps;
+  /** The partition changed: it is another's by now, or messages in it were canceled. */
+  private async takeNotice(partition: Partition, ids: string[]): Promise<ReadonlySet<string>> {
+    const { db, partitions, queue } = this.deps;
     const row = await db
       .selectFrom('dispatch_lanes')
       .select(['fence', 'cancels'])
-      .where('id', '=', lane.id)
+      .where('id', '=', partition.id)
       .executeTakeFirst();
-    if (row?.fence !== lane.fence) {
-      await lanes.lose(lane);
+    if (row?.fence !== partition.fence) {
+      await partitions.lose(partition);
       return new Set(ids);
     }
     const { rows } = await sql<{ id: string }>`
       select id from messages
-      where id = any(${[...ids, ...queue.idsWaiting(lane)]}::text[]) and state not in ('scheduled', 'accepted')
+      where id = any(${[...ids, ...queue.idsWaiting(partition)]}::text[]) and state not in ('scheduled', 'accepted')
     `.execute(db);
     // Read before the messages were: what was canceled since raises it again.
-    lane.cancels = row.cancels;
+    partition.cancels = row.cancels;
     const gone = new Set(rows.map((one) => one.id));
     queue.drop(gone);
     return gone;

@@ -3,12 +3,12 @@ import type { Kysely } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
-import { type AttemptResult, attemptResult } from '../../model/attempt-result';
+import { type AttemptResult, toAttemptResult } from '../../model/attempt-result';
 import { isDataError } from '../../model/database-error';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import { foundIn, suppressFound } from '../../receipts/receipt-suppression';
-import type { Lane, Lanes } from '../queue/lanes';
+import type { Partition, Partitions } from '../queue/partitions';
 import { type Group, type Recorded, recordResults } from './groups';
 
 /** A group as this process knows it: how many of its messages nothing is recorded of yet. */
@@ -26,7 +26,7 @@ export interface Leaving {
 interface Deps {
   db: Kysely<MessagingTables>;
   provider: string;
-  lanes: Pick<Lanes, 'lose'>;
+  partitions: Pick<Partitions, 'lose'>;
   log: Log;
   /** What the results mean for the channel as a whole. They may be changed by it. */
   classifyResults(leaving: readonly Leaving[], results: readonly HandOverResult[]): readonly HandOverResult[];
@@ -63,12 +63,12 @@ export class Recorder {
 
   /** Records at once what is no result of a hand-over: messages that never left, or a whole group in doubt. */
   async record(
-    verdicts: readonly AttemptResult[],
-    { lane, group }: { lane: Lane; group?: OpenGroup | undefined },
+    attemptResults: readonly AttemptResult[],
+    { partition, group }: { partition: Partition; group?: OpenGroup | undefined },
   ): Promise<void> {
     await this.write(
-      verdicts.map((verdict) => ({ verdict, group })),
-      lane,
+      attemptResults.map((attemptResult) => ({ attemptResult, group })),
+      partition,
     );
   }
 
@@ -126,33 +126,33 @@ export class Recorder {
       some.map(({ result }) => result),
     );
     const now = Date.now();
-    const parts = new Map<string, { lane: Lane; results: Recorded[] }>();
+    const parts = new Map<string, { partition: Partition; results: Recorded[] }>();
     some.forEach(({ leaving: { message, group } }, i) => {
-      const verdict = counted(
-        attemptResult(message, classified[i] ?? { kind: 'unknown' }, now, Math.random()),
+      const attemptResult = counted(
+        toAttemptResult(message, classified[i] ?? { kind: 'unknown' }, now, Math.random()),
       );
-      const key = `${group.lane.id}/${message.workspaceId}`;
-      const part = parts.get(key) ?? { lane: group.lane, results: [] };
+      const key = `${group.partition.id}/${message.workspaceId}`;
+      const part = parts.get(key) ?? { partition: group.partition, results: [] };
       parts.set(key, part);
-      part.results.push({ verdict, group });
+      part.results.push({ attemptResult, group });
     });
-    for (const { lane, results } of parts.values()) await this.writePart(results, lane);
+    for (const { partition, results } of parts.values()) await this.writePart(results, partition);
   }
 
   /** Records results of several workspaces. */
-  private async write(results: readonly Recorded[], lane: Lane): Promise<void> {
+  private async write(results: readonly Recorded[], partition: Partition): Promise<void> {
     const parts = new Map<string, Recorded[]>();
     for (const result of results) {
-      const part = parts.get(result.verdict.message.workspaceId);
+      const part = parts.get(result.attemptResult.message.workspaceId);
       if (part) part.push(result);
-      else parts.set(result.verdict.message.workspaceId, [result]);
+      else parts.set(result.attemptResult.message.workspaceId, [result]);
     }
-    for (const part of parts.values()) await this.writePart(part, lane);
+    for (const part of parts.values()) await this.writePart(part, partition);
   }
 
   /** Records results of one workspace. */
-  private async writePart(results: readonly Recorded[], lane: Lane): Promise<void> {
-    const { onRecorded, onNotOurs, lanes, log } = this.deps;
+  private async writePart(results: readonly Recorded[], partition: Partition): Promise<void> {
+    const { onRecorded, onNotOurs, partitions, log } = this.deps;
     const closing = new Set<string>();
     for (const { group } of results) {
       const open = group as OpenGroup | undefined;
@@ -160,25 +160,26 @@ export class Recorder {
       open.unrecorded -= 1;
       if (open.unrecorded === 0) closing.add(open.id);
     }
-    const written = await this.writeOnce(results, lane, closing);
+    const written = await this.writeOnce(results, partition, closing);
     if (!written) return onNotOurs(results);
     const ours = results.filter(({ group }) => written.ours.has(group?.id ?? ''));
     if (ours.length > 0) await onRecorded(written.kept(ours));
     if (ours.length === results.length) return;
     const others = results.filter(({ group }) => !written.ours.has(group?.id ?? ''));
-    if (others.some(({ group }) => group === undefined)) await this.untilDone(() => lanes.lose(lane));
+    if (others.some(({ group }) => group === undefined))
+      await this.untilDone(() => partitions.lose(partition));
     else log.warn({ count: others.length }, 'Hand-overs were already accounted for');
     onNotOurs(others);
   }
 
-  private async writeOnce(results: readonly Recorded[], lane: Lane, closing: ReadonlySet<string>) {
+  private async writeOnce(results: readonly Recorded[], partition: Partition, closing: ReadonlySet<string>) {
     const { db, log } = this.deps;
     // The account may be deleted; then another account's recorder settles its groups.
     const provider = results[0]?.group?.provider ?? this.deps.provider;
-    const workspaceId = results[0]?.verdict.message.workspaceId ?? '';
+    const workspaceId = results[0]?.attemptResult.message.workspaceId ?? '';
     let kept = results;
-    const found = foundIn(results.map(({ verdict }) => verdict));
-    const options = { workspaceId, provider, lane, closing };
+    const found = foundIn(results.map(({ attemptResult }) => attemptResult));
+    const options = { workspaceId, provider, partition, closing };
     /** One transaction for the results and for the suppressions that they cause, so that no result is stored without its own. */
     const write = () => {
       if (found.length === 0) return recordResults(db, kept, options);
@@ -194,10 +195,12 @@ export class Recorder {
         if (!isDataError(error)) throw error;
         // The states matter more than what the provider said about them.
         log.error({ err: error, provider }, 'Answers of a provider could not be stored');
-        kept = results.map(({ verdict: { message, state, attempt, retryAtMs, keepsPlace }, group }) => ({
-          verdict: { message, state, attempt, retryAtMs, keepsPlace },
-          group,
-        }));
+        kept = results.map(
+          ({ attemptResult: { message, state, attempt, retryAtMs, keepsPlace }, group }) => ({
+            attemptResult: { message, state, attempt, retryAtMs, keepsPlace },
+            group,
+          }),
+        );
         return await write();
       }
     });
@@ -212,8 +215,8 @@ export class Recorder {
 }
 
 /** A hand-over that another process did not live to record counts as an attempt, by which the message stays bound. */
-function counted(verdict: AttemptResult): AttemptResult {
-  return verdict.message.boundTo !== undefined && verdict.attempt === 0
-    ? { ...verdict, attempt: 1 }
-    : verdict;
+function counted(attemptResult: AttemptResult): AttemptResult {
+  return attemptResult.message.boundTo !== undefined && attemptResult.attempt === 0
+    ? { ...attemptResult, attempt: 1 }
+    : attemptResult;
 }

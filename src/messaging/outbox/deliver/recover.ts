@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { Log } from '../../../log';
-import { type AttemptResult, attemptResult } from '../../model/attempt-result';
+import { type AttemptResult, toAttemptResult } from '../../model/attempt-result';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import type { SenderLimits } from '../../senders/sender-limits';
 import type { TemplateVersions } from '../../templates/template-versions';
 import { readWaiting } from '../queue/due-messages';
 import type { Holds } from '../queue/holds';
-import type { Lane, Lanes } from '../queue/lanes';
 import type { OutboxQueue } from '../queue/outbox-queue';
+import type { Partition, Partitions } from '../queue/partitions';
 import { abandonGroup, findSuppressed, type Group } from './groups';
 import type { ListUnsubscribe } from './list-unsubscribe';
 import { isExpired } from './opener';
@@ -22,7 +22,7 @@ interface Deps {
   templates: TemplateVersions;
   listUnsubscribe?: ListUnsubscribe | undefined;
   queue: OutboxQueue;
-  lanes: Pick<Lanes, 'confirm'>;
+  partitions: Pick<Partitions, 'confirm'>;
   holds: Holds;
   limits: Pick<SenderLimits, 'takeWhole'>;
   ways: Pick<Ways, 'called' | 'default'>;
@@ -33,36 +33,36 @@ interface Deps {
 const RETRY_MS = 250;
 
 /**
- * The groups that a lane's former owner opened and did not close. Their messages that are still due may or
+ * The groups that a partition's former owner opened and did not close. Their messages that are still due may or
  * may not have reached the provider. A provider that knows a message by its id is given the same messages
  * again; with any other they become `unknown`, because to send again could be to send twice.
  */
-export async function recoverGroups(deps: Deps, lane: Lane, ready: () => void): Promise<void> {
+export async function recoverGroups(deps: Deps, partition: Partition, ready: () => void): Promise<void> {
   const { queue, log, isRunning } = deps;
   let groups: Group[] | undefined;
   while (!groups) {
     try {
-      groups = await openGroupsOf(deps.db, lane);
+      groups = await openGroupsOf(deps.db, partition);
     } catch (error) {
-      if (lane.lost) return;
+      if (partition.lost) return;
       log.warn(
-        { err: error, lane: lane.id },
-        'Open groups of an adopted lane could not be read; trying again',
+        { err: error, partition: partition.id },
+        'Open groups of an adopted partition could not be read; trying again',
       );
       await delay(RETRY_MS, undefined, { ref: false });
     }
   }
   // Until they are settled they stay in hand: their messages must not be read as if they were new.
-  for (const group of groups) queue.claim(lane, group.messages);
+  for (const group of groups) queue.claim(partition, group.messages);
   ready();
   await Promise.all(
     groups.map(async (group) => {
       const open: OpenGroup = { ...group, unrecorded: group.messages.length };
       for (let left = group.messages; ; ) {
         left = await settleSome(deps, open, left);
-        if (lane.lost || left.length === 0) return;
+        if (partition.lost || left.length === 0) return;
         await delay(RETRY_MS, undefined, { ref: false });
-        if (!lane.lost && !isRunning()) return;
+        if (!partition.lost && !isRunning()) return;
       }
     }),
   );
@@ -77,7 +77,7 @@ async function settleSome(
   group: OpenGroup,
   left: readonly OutgoingMessage[],
 ): Promise<readonly OutgoingMessage[]> {
-  if (group.lane.lost) return left;
+  if (group.partition.lost) return left;
   const held = isOfferedAgain(deps, group) ? left.filter((message) => mustWait(deps, message)) : [];
   const ready = held.length === 0 ? left : left.filter((message) => !held.includes(message));
   if (ready.length === 0 && left.length > 0) return left;
@@ -104,7 +104,7 @@ async function settle(deps: Deps, group: OpenGroup, messages: readonly OutgoingM
     return handOverAgain(deps, way, group, messages);
   }
   log.warn({ group: group.id, count }, 'Messages are unknown: a process ended while handing them over');
-  await way.recorder.record(messages.map(asUnknown), { lane: group.lane, group });
+  await way.recorder.record(messages.map(asUnknown), { partition: group.partition, group });
 }
 
 async function handOverAgain(
@@ -113,13 +113,13 @@ async function handOverAgain(
   group: OpenGroup,
   messages: readonly OutgoingMessage[],
 ): Promise<void> {
-  const { db, templates, listUnsubscribe, lanes } = deps;
-  const { lane } = group;
+  const { db, templates, listUnsubscribe, partitions } = deps;
+  const { partition } = group;
   const { ready } = await renderBatch({ templates, listUnsubscribe }, messages, Number.POSITIVE_INFINITY);
   const suppressed = await findSuppressed(db, messages);
-  if (!(await lanes.confirm(lane))) {
-    if (lane.lost) return;
-    throw new Error('The lease on the lane is over');
+  if (!(await partitions.confirm(partition))) {
+    if (partition.lost) return;
+    throw new Error('The lease on the partition is over');
   }
   const now = Date.now();
   const again = ready.filter(({ message }) => !suppressed.has(message.id) && !isExpired(message, now));
@@ -127,11 +127,11 @@ async function handOverAgain(
   const offered = new Set(again.map(({ message }) => message));
   const doubtful = messages.filter((message) => !offered.has(message));
   way.delivery.handOverAgain(again.map(({ message, handOver }) => ({ message, handOver, group })));
-  if (doubtful.length > 0) await way.recorder.record(doubtful.map(asUnknown), { lane, group });
+  if (doubtful.length > 0) await way.recorder.record(doubtful.map(asUnknown), { partition, group });
 }
 
 const asUnknown = (message: OutgoingMessage): AttemptResult =>
-  attemptResult(message, { kind: 'unknown' }, Date.now(), 0);
+  toAttemptResult(message, { kind: 'unknown' }, Date.now(), 0);
 
 /**
  * A tag may have been held since, or a workspace stopped: what the provider has not got must then wait as well, until its
@@ -147,17 +147,17 @@ function isOfferedAgain({ ways }: Deps, { provider, messages: [first] }: Group):
   );
 }
 
-async function openGroupsOf(db: Kysely<MessagingTables>, lane: Lane): Promise<Group[]> {
+async function openGroupsOf(db: Kysely<MessagingTables>, partition: Partition): Promise<Group[]> {
   const rows = await db
     .selectFrom('handover_batches')
     .select(['id', 'provider', 'message_ids'])
-    .where('lane', '=', lane.id)
+    .where('lane', '=', partition.id)
     .orderBy(sql`opened_at`)
     .execute();
   const groups: Group[] = [];
   for (const { id, provider, message_ids } of rows) {
     const read = await readWaiting(db, message_ids);
-    groups.push({ id, lane, provider, messages: read.map((one) => ({ ...one, boundTo: provider })) });
+    groups.push({ id, partition, provider, messages: read.map((one) => ({ ...one, boundTo: provider })) });
   }
   return groups;
 }

@@ -53,7 +53,7 @@ export interface DueFlow {
 }
 
 export interface DueQuery {
-  lane: string;
+  partition: string;
   flows: readonly DueFlow[];
   /** Already in hand. */
   except: readonly string[];
@@ -69,7 +69,7 @@ export interface DueMessage {
 
 /** Each flow's in the order in which they fell due, and among those that did together, were accepted. */
 export async function readDue(db: Kysely<MessagingTables>, query: DueQuery): Promise<DueMessage[]> {
-  const { lane, flows, except, now, bytesMax } = query;
+  const { partition, flows, except, now, bytesMax } = query;
   const columns = sql.join(COLUMNS.map((column) => sql.ref(`m.${column}`)));
   const { rows } = await sql<Row>`
     select m.* from unnest(
@@ -81,7 +81,7 @@ export async function readDue(db: Kysely<MessagingTables>, query: DueQuery): Pro
       select ${columns}, m.due_at, m.accepted_seq, ${size} as size, ${confirms} as confirms,
         sum(${size}) over (order by m.due_at, m.accepted_seq) as bytes
       from messages m
-      where m.lane = ${lane} and m.flow = f.flow and m.due_at >= f.due_from
+      where m.lane = ${partition} and m.flow = f.flow and m.due_at >= f.due_from
         and m.due_at <= ${now}::timestamptz
         and m.id not in (select unnest(${except}::text[]))
       order by m.due_at, m.accepted_seq
@@ -96,12 +96,12 @@ export async function readDue(db: Kysely<MessagingTables>, query: DueQuery): Pro
 /** When the next message of each flow falls due, in milliseconds; a flow in which none waits is not named. */
 export async function nextDueMs(
   db: Kysely<MessagingTables>,
-  query: { lane: string; flows: readonly number[]; now: string },
+  query: { partition: string; flows: readonly number[]; now: string },
 ): Promise<Map<number, number>> {
   const { rows } = await sql<{ flow: number; due_at: Date | null }>`
     select f.flow, (
       select m.due_at from messages m
-      where m.lane = ${query.lane} and m.flow = f.flow and m.due_at > ${query.now}::timestamptz
+      where m.lane = ${query.partition} and m.flow = f.flow and m.due_at > ${query.now}::timestamptz
       order by m.due_at limit 1
     ) as due_at
     from unnest(${query.flows}::int[]) as f(flow)
@@ -110,16 +110,16 @@ export async function nextDueMs(
 }
 
 /** The first message of each flow of a partition, whenever it is due: one probe of the index a flow. */
-export async function firstOfFlows(db: Kysely<MessagingTables>, lane: string): Promise<DueMessage[]> {
+export async function firstOfFlows(db: Kysely<MessagingTables>, partition: string): Promise<DueMessage[]> {
   const columns = sql.join([...COLUMNS, 'due_at'].map((column) => sql.ref(`m.${column}`)));
   const { rows } = await sql<Row>`
     with recursive flows as (
-      (select ${columns}, 0 as size, ${confirms} as confirms from messages m where m.lane = ${lane} and m.due_at is not null
+      (select ${columns}, 0 as size, ${confirms} as confirms from messages m where m.lane = ${partition} and m.due_at is not null
         order by m.flow, m.due_at limit 1)
       union all
       select next.* from flows f cross join lateral (
         select ${columns}, 0 as size, ${confirms} as confirms from messages m
-        where m.lane = ${lane} and m.flow > f.flow and m.due_at is not null
+        where m.lane = ${partition} and m.flow > f.flow and m.due_at is not null
         order by m.flow, m.due_at limit 1
       ) as next
     )
@@ -134,11 +134,11 @@ export async function firstOfFlows(db: Kysely<MessagingTables>, lane: string): P
  */
 export async function bringRefusedForward(
   db: Kysely<MessagingTables>,
-  lanes: readonly string[],
+  partitions: readonly string[],
 ): Promise<boolean> {
   const { numAffectedRows = 0n } = await sql`
     update messages set due_at = now() where id = any(array(
-      select id from messages where lane = any(${lanes}::text[]) and due_at > now()
+      select id from messages where lane = any(${partitions}::text[]) and due_at > now()
         and due_at < now() + ${LIMITS.accountPauseMaxMs * 2}::int * interval '1 millisecond'
         and state = 'accepted' and code = 'provider_account' and (expires_at is null or expires_at > now())
       limit ${LIMITS.handoverBatch}::int for update skip locked))`.execute(db);

@@ -3,11 +3,11 @@ import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { MessagingTables } from '../../model/tables';
 import { bringRefusedForward, firstOfFlows, nextDueMs, readDue } from './due-messages';
-import type { Lane } from './lanes';
 import { ANY_TIME, type OutboxQueue } from './outbox-queue';
+import type { Partition } from './partitions';
 import type { Window } from './window';
 
-/** A lane's former owner may have had an insert under way when it lost the lane. */
+/** A partition's former owner may have had an insert under way when it lost the partition. */
 const ADOPTED_POLL_MS = 1_000;
 const RETRY_MS = 500;
 /** Content that one reading brings of a flow. */
@@ -23,8 +23,8 @@ const READINGS_MAX = 3;
 export class DuePoller {
   private readings = 0;
   /** When the flows of a partition have to be looked up; those that are accepted here are known. */
-  private readonly lookUpAtMs = new Map<Lane, number>();
-  private readonly lookingUp = new Set<Lane>();
+  private readonly lookUpAtMs = new Map<Partition, number>();
+  private readonly lookingUp = new Set<Partition>();
 
   constructor(
     private readonly deps: {
@@ -37,16 +37,16 @@ export class DuePoller {
   ) {}
 
   /** The flows in the partition are not known, or any of them may have something that is not expected. */
-  lookUp(lane: Lane): void {
-    this.lookUpAtMs.set(lane, 0);
+  lookUp(partition: Partition): void {
+    this.lookUpAtMs.set(partition, 0);
   }
 
   /** A probe must find a message: all that there are may be those that were refused. Answers whether there were any. */
-  async bringForward(lanes: Iterable<Lane>): Promise<boolean> {
+  async bringForward(partitions: Iterable<Partition>): Promise<boolean> {
     try {
       return await bringRefusedForward(
         this.deps.db,
-        [...lanes].map(({ id }) => id),
+        [...partitions].map(({ id }) => id),
       );
     } catch (error) {
       this.deps.log.warn({ err: error }, 'Messages of a refused account wait for the time of their next try');
@@ -54,52 +54,52 @@ export class DuePoller {
     }
   }
 
-  close(lane: Lane): void {
-    this.lookUpAtMs.delete(lane);
+  close(partition: Partition): void {
+    this.lookUpAtMs.delete(partition);
   }
 
   /** Reads what is worth reading, and answers when to ask again. `isOpen`: whether a window's messages could leave. */
   pump(nowMs: number, isOpen: (window: Window) => boolean): number {
     let nextAtMs = Number.POSITIVE_INFINITY;
-    for (const [lane, atMs] of this.lookUpAtMs) {
-      if (this.lookingUp.has(lane)) continue;
+    for (const [partition, atMs] of this.lookUpAtMs) {
+      if (this.lookingUp.has(partition)) continue;
       if (atMs > nowMs) nextAtMs = Math.min(nextAtMs, atMs);
-      else void this.findFlows(lane);
+      else void this.findFlows(partition);
     }
     const { queue } = this.deps;
-    const readable = new Map<Lane, Window[]>();
+    const readable = new Map<Partition, Window[]>();
     for (const window of queue.unread) {
       if (window.reading || !isOpen(window)) continue;
       if (window.readAtMs > nowMs) nextAtMs = Math.min(nextAtMs, window.readAtMs);
       else if (isWorthReading(queue, window)) {
-        const ofLane = readable.get(window.lane);
-        if (ofLane) ofLane.push(window);
-        else readable.set(window.lane, [window]);
+        const ofPartition = readable.get(window.partition);
+        if (ofPartition) ofPartition.push(window);
+        else readable.set(window.partition, [window]);
       }
     }
-    for (const [lane, windows] of readable) {
+    for (const [partition, windows] of readable) {
       // Transactional messages are read first.
       windows.sort(
         (a, b) => Number(b.key.class === 'transactional') - Number(a.key.class === 'transactional'),
       );
       for (let i = 0; i < windows.length && this.readings < READINGS_MAX; i += LIMITS.queuedFlowsRead) {
-        void this.read(lane, windows.slice(i, i + LIMITS.queuedFlowsRead));
+        void this.read(partition, windows.slice(i, i + LIMITS.queuedFlowsRead));
       }
     }
     return nextAtMs;
   }
 
-  private async findFlows(lane: Lane): Promise<void> {
+  private async findFlows(partition: Partition): Promise<void> {
     const { db, queue, log, wake } = this.deps;
-    this.lookingUp.add(lane);
+    this.lookingUp.add(partition);
     // A request that comes while the query runs starts another query.
-    this.lookUpAtMs.set(lane, Number.POSITIVE_INFINITY);
-    let againAtMs = Date.now() + (lane.adopted ? ADOPTED_POLL_MS : LIMITS.dueLookUpMs);
+    this.lookUpAtMs.set(partition, Number.POSITIVE_INFINITY);
+    let againAtMs = Date.now() + (partition.adopted ? ADOPTED_POLL_MS : LIMITS.dueLookUpMs);
     try {
-      const found = await firstOfFlows(db, lane.id);
-      if (!lane.lost) {
+      const found = await firstOfFlows(db, partition.id);
+      if (!partition.lost) {
         for (const { message, dueMs } of found) {
-          const window = queue.windowOf(lane, message);
+          const window = queue.windowOf(partition, message);
           if (dueMs <= Date.now()) window.behind = true;
           if (!queue.isHeldWindow(window)) queue.expectIn(window, dueMs <= Date.now() ? ANY_TIME : dueMs);
         }
@@ -108,15 +108,15 @@ export class DuePoller {
       againAtMs = Date.now() + RETRY_MS;
       log.warn({ err: error }, 'The outbox could not be read; trying again');
     } finally {
-      this.lookingUp.delete(lane);
-      const asked = this.lookUpAtMs.get(lane);
-      if (asked !== undefined) this.lookUpAtMs.set(lane, Math.min(asked, againAtMs));
-      if (lane.lost) this.close(lane);
+      this.lookingUp.delete(partition);
+      const asked = this.lookUpAtMs.get(partition);
+      if (asked !== undefined) this.lookUpAtMs.set(partition, Math.min(asked, againAtMs));
+      if (partition.lost) this.close(partition);
       wake();
     }
   }
 
-  private async read(lane: Lane, windows: readonly Window[]): Promise<void> {
+  private async read(partition: Partition, windows: readonly Window[]): Promise<void> {
     const { db, queue, log, wake } = this.deps;
     this.readings += 1;
     const nowMs = Date.now();
@@ -125,19 +125,19 @@ export class DuePoller {
     const watch = queue.watch();
     try {
       const rows = await readDue(db, {
-        lane: lane.id,
+        partition: partition.id,
         flows: asked.map(({ window, fromMs, countMax }) => ({
           flow: window.flow,
           from: new Date(fromMs).toISOString(),
           countMax,
         })),
-        except: queue.idsOf(lane, new Set(windows.map(({ flow }) => flow))),
+        except: queue.idsOf(partition, new Set(windows.map(({ flow }) => flow))),
         now,
         bytesMax: READ_BYTES_MAX,
       });
-      if (lane.lost) return;
+      if (partition.lost) return;
       const fresh = rows.map(({ message }) => message).filter(({ id }) => !watch.departed.has(id));
-      queue.addRead(lane, fresh);
+      queue.addRead(partition, fresh);
       const counts = new Map<number, { count: number; bytes: number; lastMs: number }>();
       for (const { message, dueMs } of rows) {
         const known = counts.get(message.flow) ?? { count: 0, bytes: 0, lastMs: 0 };
@@ -157,7 +157,7 @@ export class DuePoller {
           queue.expectIn(window, nowMs + 1);
         } else done.push(window);
       }
-      if (done.length > 0) await this.expectNext(lane, done, now);
+      if (done.length > 0) await this.expectNext(partition, done, now);
     } catch (error) {
       log.warn({ err: error }, 'The outbox could not be read; trying again');
       for (const window of windows) {
@@ -175,10 +175,10 @@ export class DuePoller {
   }
 
   /** These have nothing more that is due. */
-  private async expectNext(lane: Lane, windows: readonly Window[], now: string): Promise<void> {
+  private async expectNext(partition: Partition, windows: readonly Window[], now: string): Promise<void> {
     const { db, queue } = this.deps;
     const flows = windows.map(({ flow }) => flow);
-    const next = await nextDueMs(db, { lane: lane.id, flows, now });
+    const next = await nextDueMs(db, { partition: partition.id, flows, now });
     for (const window of windows) {
       const dueMs = next.get(window.flow);
       if (dueMs !== undefined) queue.expectIn(window, dueMs);
@@ -199,7 +199,7 @@ function isWorthReading(queue: OutboxQueue, window: Window): boolean {
  * before it in the index.
  */
 function begin(queue: OutboxQueue, window: Window, nowMs: number): { fromMs: number; countMax: number } {
-  const isFull = window.lane.adopted || nowMs >= window.fullAtMs;
+  const isFull = window.partition.adopted || nowMs >= window.fullAtMs;
   const fromMs = isFull ? ANY_TIME : window.readUpToMs;
   if (isFull) window.fullAtMs = nowMs + LIMITS.dueFullReadMs;
   const wasBehind = window.behind;

@@ -4,17 +4,17 @@ import type { Log } from '../../../log';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import { readWaiting } from './due-messages';
-import type { Lane, Lanes } from './lanes';
 import type { OutboxQueue } from './outbox-queue';
+import type { Partition, Partitions } from './partitions';
 import type { Entry } from './window';
 
 interface Deps {
   db: Kysely<MessagingTables>;
   queue: OutboxQueue;
-  lanes: Lanes;
+  partitions: Partitions;
   log: Log;
   /** Records messages of one channel as expired. */
-  recordExpired(lane: Lane, messages: readonly OutgoingMessage[]): Promise<void>;
+  recordExpired(partition: Partition, messages: readonly OutgoingMessage[]): Promise<void>;
   /** They are recorded: the table alone knows them. */
   letGo(entries: readonly Entry[]): void;
 }
@@ -52,27 +52,28 @@ export class ExpiringMessages {
   }
 
   private async sweep(): Promise<void> {
-    for (const lane of [...this.deps.lanes.all()]) {
-      for (let more = true; more && this.running && !lane.lost; ) more = await this.expireSome(lane);
+    for (const partition of [...this.deps.partitions.all()]) {
+      for (let more = true; more && this.running && !partition.lost; )
+        more = await this.expireSome(partition);
     }
   }
 
   /** Answers whether there may be more. */
-  private async expireSome(lane: Lane): Promise<boolean> {
+  private async expireSome(partition: Partition): Promise<boolean> {
     const { db, queue, recordExpired, letGo } = this.deps;
     const watch = queue.watch();
     try {
-      const ids = await overdueIds(db, lane);
+      const ids = await overdueIds(db, partition);
       if (ids.length === 0) return false;
       const read = await readWaiting(db, ids);
-      if (lane.lost) return false;
+      if (partition.lost) return false;
       // From here to the claim nothing is awaited, so that no other part takes them meanwhile. Messages that
       // left memory while the two queries ran may have been recorded since.
       const departed = new Set(watch.departed);
       queue.drop(ids);
       const messages = read.filter(({ id }) => !queue.has(id) && !departed.has(id));
-      const entries = queue.claim(lane, messages);
-      for (const ofChannel of byChannel(messages)) await recordExpired(lane, ofChannel);
+      const entries = queue.claim(partition, messages);
+      for (const ofChannel of byChannel(messages)) await recordExpired(partition, ofChannel);
       letGo(entries);
       return ids.length === LIMITS.expireWaitingRows && messages.length > 0;
     } finally {
@@ -81,11 +82,11 @@ export class ExpiringMessages {
   }
 }
 
-/** Groups that a former owner of the lane left open are settled by themselves (deliver/recover.ts). */
-async function overdueIds(db: Kysely<MessagingTables>, lane: Lane): Promise<string[]> {
+/** Groups that a former owner of the partition left open are settled by themselves (deliver/recover.ts). */
+async function overdueIds(db: Kysely<MessagingTables>, partition: Partition): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select m.id from messages m
-    where m.lane = ${lane.id} and m.expires_at is not null and m.expires_at < now()
+    where m.lane = ${partition.id} and m.expires_at is not null and m.expires_at < now()
       and m.due_at is not null and m.due_at <= now()
       and not exists (
         select 1 from handover_batches b where b.lane = m.lane and m.id = any(b.message_ids)

@@ -4,8 +4,8 @@ import type { SenderLimits } from '../../senders/sender-limits';
 import { WayShares } from './admission';
 import { FairQueue } from './fair-queue';
 import type { Holds } from './holds';
-import type { Lane } from './lanes';
 import type { MessageClass } from './outbox-count';
+import type { Partition } from './partitions';
 import { type Entry, keyOf, keyOfEntry, newWindow, type Window } from './window';
 
 /**
@@ -39,10 +39,10 @@ export class OutboxQueue {
    * Freshly accepted: into memory, unless older ones of the flow wait in the table or there is no room. `dueMs` is what
    * the table has as their time. The table was written after it, and a reading in between has passed them over.
    */
-  offer(lane: Lane, messages: readonly OutgoingMessage[], dueMs: number): void {
+  offer(partition: Partition, messages: readonly OutgoingMessage[], dueMs: number): void {
     for (const message of messages) {
       if (this.inHand.has(message.id)) continue;
-      const window = this.windowOf(lane, message);
+      const window = this.windowOf(partition, message);
       if (window.behind || this.roomOf(window) <= window.parked.length) {
         // A reading that is under way may have begun before the message was there.
         this.fallBehind(window, window.reading ? ANY_TIME : dueMs);
@@ -57,14 +57,14 @@ export class OutboxQueue {
    * again for as long as messages come without a pause.
    */
   endReading(window: Window, departed: ReadonlySet<string>): void {
-    const { lane, parked } = window;
+    const { partition, parked } = window;
     window.reading = false;
     window.parked = [];
     if (parked.length > 0 && window.behind) this.fallBehind(window, ANY_TIME);
-    else if (!lane.lost) {
+    else if (!partition.lost) {
       for (const message of parked) {
         if (!this.inHand.has(message.id) && !departed.has(message.id)) {
-          this.enter(this.windowOf(lane, message), message);
+          this.enter(this.windowOf(partition, message), message);
         }
       }
     }
@@ -72,16 +72,16 @@ export class OutboxQueue {
   }
 
   /** What was read from the table. One message always finds room, so that a large content leaves all the same. */
-  addRead(lane: Lane, messages: readonly OutgoingMessage[]): void {
+  addRead(partition: Partition, messages: readonly OutgoingMessage[]): void {
     for (const message of messages) {
       if (this.inHand.has(message.id)) continue;
-      this.enter(this.windowOf(lane, message), message);
+      this.enter(this.windowOf(partition, message), message);
     }
   }
 
   /** A message of the flow is in the table whose time is then, or ANY_TIME. */
-  expect(lane: Lane, message: OutgoingMessage, dueMs: number): void {
-    if (!lane.lost) this.expectIn(this.windowOf(lane, message), dueMs);
+  expect(partition: Partition, message: OutgoingMessage, dueMs: number): void {
+    if (!partition.lost) this.expectIn(this.windowOf(partition, message), dueMs);
   }
 
   expectIn(window: Window, dueMs: number): void {
@@ -118,11 +118,11 @@ export class OutboxQueue {
   putBack(entries: readonly Entry[]): void {
     const returned = new Map<FairQueue<Entry>, Entry[]>();
     for (const entry of entries) {
-      if (entry.lane.lost || entry.state === 'gone') {
+      if (entry.partition.lost || entry.state === 'gone') {
         this.depart(entry);
         continue;
       }
-      this.join(this.windowOf(entry.lane, entry.message), entry);
+      this.join(this.windowOf(entry.partition, entry.message), entry);
       const queue = this.queueOf(entry.message);
       const ofQueue = returned.get(queue);
       if (ofQueue) ofQueue.push(entry);
@@ -137,13 +137,13 @@ export class OutboxQueue {
   }
 
   /** Marks messages that another process was handing over when it ended: they are on their way already. */
-  claim(lane: Lane, messages: readonly OutgoingMessage[]): Entry[] {
+  claim(partition: Partition, messages: readonly OutgoingMessage[]): Entry[] {
     return messages.map((message) => {
       const known = this.inHand.get(message.id);
       if (known?.state === 'waiting') this.drop([message.id]);
       const entry: Entry = {
         message,
-        lane,
+        partition,
         window: undefined,
         state: 'taken',
         admitted: true,
@@ -163,22 +163,22 @@ export class OutboxQueue {
     }
   }
 
-  dropLane(lane: Lane): void {
+  dropPartition(partition: Partition): void {
     for (const entry of this.inHand.values()) {
-      if (entry.lane === lane && entry.state === 'waiting') this.depart(entry);
+      if (entry.partition === partition && entry.state === 'waiting') this.depart(entry);
     }
-    for (const window of [...this.windows.values()]) if (window.lane === lane) this.forget(window);
+    for (const window of [...this.windows.values()]) if (window.partition === partition) this.forget(window);
   }
 
-  idsWaiting(lane: Lane): string[] {
+  idsWaiting(partition: Partition): string[] {
     return [...this.inHand.values()]
-      .filter((entry) => entry.lane === lane && entry.state === 'waiting')
+      .filter((entry) => entry.partition === partition && entry.state === 'waiting')
       .map(({ message }) => message.id);
   }
 
-  idsOf(lane: Lane, flows: ReadonlySet<number>): string[] {
+  idsOf(partition: Partition, flows: ReadonlySet<number>): string[] {
     return [...this.inHand.values()]
-      .filter((entry) => entry.lane === lane && flows.has(entry.message.flow))
+      .filter((entry) => entry.partition === partition && flows.has(entry.message.flow))
       .map(({ message }) => message.id);
   }
 
@@ -291,11 +291,11 @@ export class OutboxQueue {
     return Math.min(share, Math.max(waiting === 0 ? 1 : 0, max - waiting + count));
   }
 
-  windowOf(lane: Lane, message: OutgoingMessage): Window {
-    const id = `${lane.id}/${message.flow}`;
+  windowOf(partition: Partition, message: OutgoingMessage): Window {
+    const id = `${partition.id}/${message.flow}`;
     const known = this.windows.get(id);
     if (known) return known;
-    const window = newWindow(lane, message, this.deps.wayOf(message));
+    const window = newWindow(partition, message, this.deps.wayOf(message));
     this.windows.set(id, window);
     this.shares.addFlows(window.way, 1);
     return window;
@@ -318,7 +318,7 @@ export class OutboxQueue {
 
   private forget(window: Window): void {
     this.unread.delete(window);
-    const id = `${window.lane.id}/${window.flow}`;
+    const id = `${window.partition.id}/${window.flow}`;
     if (this.windows.get(id) !== window) return;
     this.windows.delete(id);
     this.shares.addFlows(window.way, -1);
@@ -327,7 +327,7 @@ export class OutboxQueue {
   private enter(window: Window, message: OutgoingMessage): void {
     const entry: Entry = {
       message,
-      lane: window.lane,
+      partition: window.partition,
       window,
       state: 'waiting',
       admitted: false,

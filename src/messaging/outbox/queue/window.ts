@@ -1,14 +1,14 @@
 import type { Channel } from '../../../domain/channel';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { FlowKey } from './fair-queue';
-import type { Lane } from './lanes';
+import type { Partition } from './partitions';
 
 /**
  * What this process has in memory of one flow of one partition, and when it is worth reading more of it from the
  * table. Memory is a window on the flow: its messages come in the order of the table, whichever way they come.
  */
 export interface Window {
-  readonly lane: Lane;
+  readonly partition: Partition;
   readonly channel: Channel;
   /** The account by which its messages leave, as far as is known (carriers.ts). Its memory is counted there. */
   way: string;
@@ -36,7 +36,7 @@ export interface Window {
 /** A message in memory: waiting, or taken on its way to the provider. */
 export interface Entry {
   readonly message: OutgoingMessage;
-  readonly lane: Lane;
+  readonly partition: Partition;
   window: Window | undefined;
   state: 'waiting' | 'taken' | 'gone';
   /** It need not ask for its sender's limit; `charged`, because a token was taken for it. */
@@ -53,9 +53,9 @@ export const keyOf = (message: OutgoingMessage): FlowKey => ({
 
 export const keyOfEntry = ({ message }: Entry): FlowKey => keyOf(message);
 
-export function newWindow(lane: Lane, message: OutgoingMessage, way: string): Window {
+export function newWindow(partition: Partition, message: OutgoingMessage, way: string): Window {
   return {
-    lane,
+    partition,
     channel: message.channel,
     way,
     flow: message.flow,

@@ -1,8 +1,8 @@
 import type { OutgoingMessage } from '../../../../src/messaging/model/outgoing';
-import type { Lane } from '../../../../src/messaging/outbox/queue/lanes';
 import { OutboxQueue } from '../../../../src/messaging/outbox/queue/outbox-queue';
+import type { Partition } from '../../../../src/messaging/outbox/queue/partitions';
 
-const LANE = { id: 'lane', lost: false, adopted: false } as Lane;
+const LANE = { id: 'lane', lost: false, adopted: false } as Partition;
 const message = (id: string) =>
   ({
     ...{ id, workspaceId: 'wsp', channel: 'sms', from: '12345', class: 'transactional', flow: 1, size: 100 },
