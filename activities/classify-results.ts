@@ -27,8 +27,8 @@ const ASK_AGAIN_MS = 1_000;
 
 /**
  * Returns a backoff when the service settled no message of the chunk. Then the reason does not lie in a
- * recipient, so that no recipient is charged an attempt. A recipient who was refused before, while others were
- * accepted, is still judged alone. Otherwise the last stragglers would keep a run open for ever.
+ * recipient, so that no recipient is charged an attempt. A recipient who was refused before, while others
+ * were accepted, is still charged alone. Otherwise the last stragglers would keep a run open for ever.
  */
 export function pageBackoff(
   recipients: readonly PageRecipient[],

@@ -115,7 +115,7 @@ function resultOf(answer: SendAnswer, service: { idempotent: boolean; follow: bo
     case 'rejected':
       return { kind: 'end', state: 'rejected', code: answer.code, attempted: true };
     case 'account':
-      // Routes and templates change for campaigns; who sends one message is told that it cannot be sent so.
+      // Routes and templates change for campaigns; the caller of a single send gets an error instead.
       if (answer.code === ('not_possible' satisfies ErrorCode))
         return { kind: 'end', state: 'rejected', code: answer.code, attempted: true };
       return { kind: 'account', code: answer.code };

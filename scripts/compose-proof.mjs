@@ -54,7 +54,8 @@ async function main() {
   process.once('SIGINT', abandon).once('SIGTERM', abandon);
   let isRight = false;
   try {
-    const services = readCompose(join(ROOT, 'docker-compose.yml'), process.env);
+    const env = { FANFARE_SECRETS_DIR: await makeSecrets(work), ...process.env };
+    const services = readCompose(join(ROOT, 'docker-compose.yml'), env);
     const machine = await describeMachine(work, services);
     const confinement = new Confinement();
     engine = new Engine({
@@ -77,6 +78,15 @@ async function main() {
     else say(`The logs are in ${join(work, 'logs')}`);
   }
   process.exit(isRight ? 0 : 1);
+}
+
+/** As an operator makes them, in a folder that the users of other services may pass through. */
+async function makeSecrets(work) {
+  const folder = join(work, 'secrets');
+  const env = { ...process.env, FANFARE_SECRETS_DIR: folder };
+  await run('sh', [join(ROOT, 'docker', 'make-secrets.sh')], { env });
+  chmodSync(folder, 0o711);
+  return folder;
 }
 
 /** Programs and folders of this machine, as images.mjs asks for them. */

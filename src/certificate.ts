@@ -27,7 +27,10 @@ export class UnusableCertificate extends Error {
   }
 }
 
-/** Rejects with UnusableCertificate. One whose time is over can be used, as most mail hosts do not mind and browsers tell. */
+/**
+ * Rejects with UnusableCertificate. An expired certificate is accepted, because most mail hosts do not mind
+ * and browsers warn.
+ */
 export async function readCertificate({ certFile, keyFile }: CertificateFiles): Promise<Certificate> {
   const [cert, key] = [await read(certFile), await read(keyFile)];
   const parsed = tryTo(() => new X509Certificate(cert), `${certFile} holds no certificate in PEM`);
@@ -64,7 +67,10 @@ function tryTo<T>(action: () => T, reason: string): T {
 export interface RenewedCertificate {
   /** As it was read last. */
   readonly current: Certificate;
-  /** Reads the files if they have changed. What cannot be used is logged, and the one before stays. */
+  /**
+   * Reads the files if they have changed. If they cannot be used, this is logged and the former certificate
+   * stays.
+   */
   renew(): Promise<Certificate | undefined>;
 }
 
@@ -91,7 +97,8 @@ export async function openCertificate(
       log.info({ validTo: current.validTo }, `The certificate for ${what} was renewed`);
       return current;
     } catch (error) {
-      // Half of a renewal; when the other file is there, it has changed once more.
+      // Only one of the two files was renewed. When the other follows, the files have changed again and are
+      // read again.
       const reason = (error as Error).message;
       log.warn({ reason }, `The renewed certificate for ${what} cannot be used; the one before goes on`);
       return undefined;

@@ -83,7 +83,7 @@ export interface Config {
   smsOptedOut: OptedOutCodes | undefined;
   /** The OpenID provider that users may log in at. */
   oidc: { issuer: string; clientId: string; clientSecret: string; acrValues: readonly string[] } | undefined;
-  /** Of which users one-time codes are demanded; `admin` includes owners. */
+  /** Which users must log in with one-time codes; `admin` includes owners. */
   requireTotp: Variables['FANFARE_REQUIRE_TOTP'];
   /** How long records of messages are kept; for ever without it. */
   retentionDays: number | undefined;

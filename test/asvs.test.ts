@@ -145,6 +145,14 @@ test('what is met names a file that is there, and every other row a reason', () 
   }
 });
 
+test('what is not met says why, and by which section of the contract where it collides', () => {
+  const unexplained = rows
+    .filter(({ state }) => state === 'not met')
+    .filter(({ reason }) => reason.length < 80 || (/[Cc]ollide/.test(reason) && !/sections? \d/.test(reason)))
+    .map(({ number }) => number);
+  expect(unexplained).toEqual([]);
+});
+
 test('the counts at the head are those of the rows', () => {
   const counted = [1, 2].map((level) => {
     const of = rows.filter((row) => row.level === level);

@@ -55,9 +55,15 @@ describe('docs/configuration.md', () => {
 describe('the way of one message in docs/architecture.md', () => {
   const rows = [
     ...section(read('docs/architecture.md'), 'One message, out and back').matchAll(
-      /^\| \d+ \| `(\S+)` \| .+ \| (?:(import)|`(\S+)`|) *\|$/gm,
+      /^\| (\d+) \| `(\S+)` \| .+ \| (?:(import)|`(\S+)`|) *\|$/gm,
     ),
-  ].map(([, file = '', isImport, word]) => ({ file, isImport, word }));
+  ].map(([, number, file = '', isImport, word]) => ({ number: Number(number), file, isImport, word }));
+
+  test('leads out through at most 14 files, and back through at most 9', () => {
+    const back = rows.slice(rows.findLastIndex(({ number }) => number === 1));
+    expect(rows.length - back.length).toBeLessThanOrEqual(14);
+    expect(back.length).toBeLessThanOrEqual(9);
+  });
 
   test('each file is reached from one above it as the table says', () => {
     expect(rows.length).toBeGreaterThan(20);

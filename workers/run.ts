@@ -53,7 +53,7 @@ export async function runWorkers(options: {
   roles: readonly Role[];
   /** Name of this build. With it, Temporal gives work only to the version that the operator has made current. */
   buildId?: string | undefined;
-  /** With it, workflows run from a bundle of their own, which tells what they do. */
+  /** With it, workflows run from a bundle of their own, which records what they do. */
   tracing?: WorkerTracing | undefined;
   deps: ActivityDeps;
 }): Promise<RunningWorkers> {

@@ -28,7 +28,7 @@ import { brief, long, quick } from './proxies';
 
 /** Waits are cut to this length, so that a clock that is corrected meanwhile takes effect. */
 const LONGEST_WAIT_MS = 10 * 60_000;
-/** A shard that cannot be signalled has ended, and its run hears of that soon; or it is about to begin. */
+/** A shard that cannot be signalled has ended, which its run notices soon, or it is about to begin. */
 const ENDS_WITHIN_MS = 10_000;
 
 /**

@@ -151,7 +151,7 @@ async function openOn(
   }
 }
 
-/** What contracts/accounts.ts lets through for vendors are texts. */
+/** All settings of vendors are texts, because contracts/accounts.ts accepts nothing else. */
 const vendorAccount = (
   { id, settings }: Pick<Account, 'id' | 'settings'>,
   secrets: Record<string, unknown>,
@@ -161,7 +161,7 @@ const vendorAccount = (
   secrets: secrets as VendorAccount['secrets'],
 });
 
-/** What any kind may have; the contract says which has what. */
+/** Settings that some kind of account has; the contract says which kind has which. */
 interface Settings {
   url?: string;
   idempotent?: boolean;
@@ -200,7 +200,10 @@ const called = (name: string, provider: Provider): Provider => ({
 export const inabilitiesOf = ({ kind, settings }: Account, wish: Wish): Inability[] =>
   isVendor(kind) ? (VENDORS[kind]?.unable(wish, settings as VendorAccount['settings']) ?? []) : [];
 
-/** Connects to wherever the account's messages would go, and says nothing there; a vendor is asked about the account. */
+/**
+ * Opens a connection to where the account's messages would go, and sends nothing. A vendor is asked about the
+ * account.
+ */
 export async function checkAccount(
   { id, kind, settings }: Pick<Account, 'id' | 'kind' | 'settings'>,
   secrets: Record<string, unknown>,

@@ -137,7 +137,7 @@ export interface AccountsParts {
     account: Pick<Account, 'id' | 'kind' | 'settings'>,
     secrets: Record<string, unknown>,
   ): Promise<{ ok: boolean; detail: string }>;
-  /** Of an account of the environment, as far as `check` needs them. */
+  /** The secrets of an account that the environment made, as far as `check` needs them. */
   secretsOf(account: Account): Record<string, unknown>;
 }
 
@@ -154,7 +154,7 @@ export function apiRoutes(parts: ApiParts): Routes {
 type Routes = ((app: App) => void | Promise<void>)[];
 type Stops = ReturnType<typeof createStops>;
 
-/** Of the process itself, and of who may call it. */
+/** Routes about the process itself, and about its callers. */
 function processRoutes(parts: ApiParts): Routes {
   const { storage, identity, delivery, senders, publicUrl, log } = parts;
   return [
@@ -182,7 +182,7 @@ function processRoutes(parts: ApiParts): Routes {
   ];
 }
 
-/** Of the messaging service. */
+/** Routes of the messaging service. */
 function messagingRoutes(parts: ApiParts, stops: Stops): Routes {
   const { storage, identity, delivery, versions } = parts;
   const db = storage.tables<MessagingTables>();
@@ -220,7 +220,7 @@ function messagingRoutes(parts: ApiParts, stops: Stops): Routes {
   ];
 }
 
-/** Of campaigns and their contacts. */
+/** Routes of campaigns and their contacts. */
 function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
   const { storage, delivery, launcher, log } = parts;
   const db = storage.tables<CampaignTables>();
@@ -238,7 +238,8 @@ function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
     senderRule: parts.senders.refusalOf,
     log,
   });
-  const timeline = createContactTimeline({ db, news: contactActivity(storage.tables<MessagingTables>()) });
+  const activity = contactActivity(storage.tables<MessagingTables>());
+  const timeline = createContactTimeline({ db, activity });
   return [
     stopRoutes({ stops }),
     overviewRoutes(createOverview({ storage, delivery, accounts: accountsOf(parts).store })),
@@ -248,7 +249,7 @@ function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
     }),
     (scope) =>
       contactRoutes(scope, {
-        contacts: createContacts({ db, timeline, suppressErased, onErased: parts.onErased }),
+        contacts: createContacts({ db, timeline, activity, suppressErased, onErased: parts.onErased }),
       }),
     (scope) => contactListRoutes(scope, { contactLists }),
     (scope) => campaignRoutes(scope, { campaigns }),

@@ -16,6 +16,7 @@ import type { WorkspacePolicy } from '../domain/policy';
 import type { AccountStand, Overview } from '../http/overview';
 import type { Delivery } from '../messaging/delivery';
 import { readLastHour } from '../messaging/events/message-minutes';
+import { readMessagesTo } from '../messaging/events/messages-to-person';
 import { trackMessages } from '../messaging/events/tracking';
 import type { MessagingTables } from '../messaging/model/tables';
 import { isTold } from '../messaging/outbox/accept/opt-out-notices';
@@ -82,6 +83,7 @@ export function contactActivity(db: Kysely<MessagingTables>): ContactActivity {
         })),
       }));
     },
+    messagesTo: (person, page) => readMessagesTo(db, person, page),
     async suppressionsOf(workspaceId, addresses) {
       if (addresses.length === 0) return [];
       const rows = await db

@@ -4,9 +4,9 @@ import { type Kysely, sql } from 'kysely';
 import type {
   AskedStories,
   CampaignHolds,
+  EventSource,
   FeedHeads,
   MessageStories,
-  OutcomeNews,
   TemplateLookup,
   ToldStories,
 } from '../campaigns/model/dependencies';
@@ -180,16 +180,17 @@ export function templateLookup({ gatewayFor, hasAccess }: ServiceGateways): Temp
   };
 }
 
-/** Reports nothing for a workspace without credentials in this process: a process that has them follows its feed. */
-export function outcomeNews({
+/** A workspace without credentials in this process has no feed here: a process that has them reads its feed. */
+export function eventSource({
   gatewayFor,
   hasAccess,
-}: Omit<ServiceGateways, 'scope' | 'heads'>): OutcomeNews {
+}: Omit<ServiceGateways, 'scope' | 'heads'>): EventSource {
   return {
-    isTold: async (workspaceId) =>
-      (await hasAccess(workspaceId)) && (await gatewayFor(workspaceId).capabilities()).has('events'),
-    read: (workspaceId, after, { limit, waitSeconds }) =>
-      gatewayFor(workspaceId).readEvents(after, limit, waitSeconds),
+    async feedOf(workspaceId) {
+      if (!(await hasAccess(workspaceId))) return undefined;
+      const gateway = gatewayFor(workspaceId);
+      return (await gateway.capabilities()).has('events') ? gateway : undefined;
+    },
   };
 }
 

@@ -13,7 +13,7 @@ import { createLauncher, createSignals } from '../temporal/launcher';
 import type { Tracing } from '../tracing/tracing';
 import type { AppOptions } from './app';
 import { suppression, suppressionEntry } from './between-halves';
-import { outcomeNews, type ServiceGateways } from './service-gateway';
+import { eventSource, type ServiceGateways } from './service-gateway';
 import type { Shutdown } from './shutdown';
 
 export interface WorkerModuleOptions extends AppOptions {
@@ -51,17 +51,17 @@ export async function openWorkerModule(
   workers.done.catch(fail);
   if (options.roles.includes('orchestrator')) {
     const launcher = createLauncher(temporal.client);
-    const news = outcomeNews(service);
+    const source = eventSource(service);
     const feeds = new Feeds(db, {
       scope: service.scope,
-      news,
+      source,
       heads: service.heads,
       signals,
       pass: () => options.foreground.pass(),
       log,
     });
     const watcher = startWatcher(db, {
-      ...{ waker: launcher, news, feeds, log },
+      ...{ waker: launcher, source, feeds, log },
       stops: followStops(db, launcher, log),
     });
     shutdown.add('watcher', () => watcher.stop());

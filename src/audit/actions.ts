@@ -1,6 +1,6 @@
 /**
- * Everything that an entry can tell of, in the order of docs/audit.md; a test holds the two against each other.
- * An action keeps its name for good, because exported entries have it.
+ * All actions that entries record, in the order of docs/audit.md; a test compares the two. An action keeps
+ * its name for good, because exported entries have it.
  */
 export const AUDIT_ACTIONS = [
   'session.login',

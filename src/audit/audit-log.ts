@@ -14,11 +14,12 @@ export interface AuditLog {
   appending(event: AuditEvent): Statement;
   /** In the transaction of a change; call it last. */
   appendIn<Tables>(tx: Transaction<Tables>, event: AuditEvent): Promise<void>;
-  /** What no transaction belongs to. */
+  /** Writes an event that belongs to no transaction. */
   record(event: AuditEvent): Promise<void>;
   /**
-   * What a caller may repeat as often as it likes, such as a call that is refused: the first at once, those that
-   * follow as one entry a minute with their count. Never fails; what cannot be written is logged.
+   * Writes an event that a caller may repeat as often as it likes, such as a refused call. The first is
+   * written at once; the following ones become one entry a minute with their count. Never fails: an event
+   * that cannot be written is logged.
    */
   recordRepeated(event: AuditEvent): Promise<void>;
   /** Writes the counts that are still held. */
@@ -109,7 +110,7 @@ function createRepeated({
     await attempt({ ...first, detail });
   }
 
-  /** What it tells has happened already, and is not to fail for it. */
+  /** Only logs a failure, because the call that the event is about has been carried out already. */
   const attempt = (event: AuditEvent): Promise<void> =>
     record(event).catch((error: unknown) =>
       log.warn({ err: error, action: event.action, result: event.result }, 'An event could not be audited'),

@@ -4,11 +4,12 @@ import type { Statement } from '../storage/with-first-change';
 import { type AuditEvent, piecesAroundAtAndPrev } from './entry';
 
 /**
- * The statement that appends an entry to its workspace's chain, in the transaction of what it tells. It locks the
- * chain's row until that transaction ends, so that entries of several processes follow each other. It comes last,
- * because whatever the transaction does afterwards keeps the workspace's other changes waiting. The database hashes
- * for the same reason: read and hashed here, the lock was held for three answers of a busy process, and while fourteen
- * campaigns were canceled at once five of the six connections for requests waited for it.
+ * The statement that appends an entry to its workspace's chain, in the transaction of the change that it
+ * records. It locks the chain's row until that transaction ends, so that entries of several processes follow
+ * each other. It comes last, because whatever the transaction does afterwards keeps the workspace's other
+ * changes waiting. The database hashes for the same reason: read and hashed here, the lock was held for three
+ * answers of a busy process, and while fourteen campaigns were canceled at once five of the six connections
+ * for requests waited for it.
  */
 export function appending(event: AuditEvent, nowMs: number = Date.now()): Statement {
   const { workspaceId, actor, address, requestId, action, object, result, detail } = event;

@@ -33,7 +33,7 @@ export async function readEntries(
     .selectAll()
     .where('workspace_id', '=', workspaceId)
     .orderBy('seq', newest ? 'desc' : 'asc')
-    // One more tells whether another page follows.
+    // Reads one more, to know whether another page follows.
     .limit(limit + 1);
   if (after !== undefined) query = query.where('seq', newest ? '<' : '>', after);
   if (actor !== undefined) {

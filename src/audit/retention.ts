@@ -5,7 +5,7 @@ import { type PeriodicCleanup, startPeriodicCleanup } from '../storage/periodic-
 import { appendIn } from './chain';
 import type { AuditTables } from './tables';
 
-/** What secrets in the database are encrypted with, as far as a cut needs it. */
+/** The key that secrets in the database are encrypted with, as far as a cut needs it. */
 export interface StartSealing {
   keyId: string;
   seal(text: string, about: string): string;

@@ -11,16 +11,18 @@ export interface ChainFinding {
 
 /** What the reader knows of the chain besides its entries. */
 export interface KnownEnds {
-  /** Hash before the first entry: null where nothing was cut off; undefined where only the entries can tell. */
+  /**
+   * Hash before the first entry: null where nothing was cut off; undefined where only the entries show it.
+   */
   start?: string | null | undefined;
   /** Hashes that must be among the entries, such as that of the newest or one that was noted long ago. */
   contains?: readonly string[];
 }
 
 /**
- * Reads a chain from its oldest entry on, and finds the first that was changed, removed or put in between. Each
- * entry is hashed anew, and has to follow the entry before it. Where nothing is known of the beginning, an entry
- * that tells of a cut by retention has to name it.
+ * Reads a chain from its oldest entry on, and finds the first that was changed, removed or put in between.
+ * Each entry is hashed anew, and has to follow the entry before it. If nothing is known about the beginning,
+ * an entry about a cut by retention must name it.
  */
 export async function verifyChain(
   entries: AsyncIterable<AuditEntry>,

@@ -23,11 +23,11 @@ import { createDryRuns } from './audience/dry-run';
 import type { ImportRow } from './contacts/contact-import';
 import { readCsvRows, readNdjsonRows } from './contacts/uploaded-rows';
 import { listSkipped, type SkippedContact, skippedPages } from './explain/skipped';
-import { findRun, readCampaign, summaryOf } from './model/campaign-record';
+import { findRun, findRunWithRecipients, readCampaign, summaryOf } from './model/campaign-record';
 import type {
-  CallNote,
   CampaignHolds,
   CampaignSchedules,
+  IdempotencyMark,
   NoticeRule,
   RunLauncher,
   SenderRate,
@@ -62,7 +62,7 @@ export interface CampaignsDeps {
   holds?: CampaignHolds | undefined;
   /** Without it, no address is suppressed. */
   suppression?: SuppressionRule | undefined;
-  /** Without it, no recipient counts as told how to opt out. */
+  /** Without it, every recipient counts as not yet informed how to opt out. */
   isToldHowToOptOut?: NoticeRule | undefined;
   /** Without it, senders have no limit. */
   senderRate?: SenderRate | undefined;
@@ -118,12 +118,12 @@ function appending(db: Kysely<CampaignTables>, room: ReturnType<typeof createCon
   };
 }
 
-/** What changes a campaign that is there. */
+/** Calls that change an existing campaign. */
 function steering(deps: CampaignsDeps, { launch, carryOut }: Launching) {
   const { db, templates, launcher, senderRule, insecureLinks, log } = deps;
   return {
     /** With a note, the action is applied once, however often the call is repeated. */
-    async act(workspaceId: string, campaignId: string, action: Action, note?: CallNote) {
+    async act(workspaceId: string, campaignId: string, action: Action, note?: IdempotencyMark) {
       if (action === 'start') {
         const campaign = await readCampaign(db, workspaceId, campaignId);
         if (campaign.stage === 'draft') requireAudience(campaignId, campaign, campaign.ownMembers);
@@ -138,7 +138,7 @@ function steering(deps: CampaignsDeps, { launch, carryOut }: Launching) {
     },
 
     /** With a note, only to recipients who had failed when the call was made first. */
-    async retryFailed(workspaceId: string, campaignId: string, which: RetriedWhich, note?: CallNote) {
+    async retryFailed(workspaceId: string, campaignId: string, which: RetriedWhich, note?: IdempotencyMark) {
       const found = await retryFailed(db, workspaceId, campaignId, which, note);
       const { retried, tell, launch: launched } = found;
       await launch(workspaceId, campaignId, launched ? { launch: launched } : {});
@@ -148,7 +148,7 @@ function steering(deps: CampaignsDeps, { launch, carryOut }: Launching) {
     },
 
     /** Releases the next stages of a release. With a note, once, however often the call is repeated. */
-    async release(workspaceId: string, campaignId: string, stages: number | 'all', note?: CallNote) {
+    async release(workspaceId: string, campaignId: string, stages: number | 'all', note?: IdempotencyMark) {
       await letGo(db, workspaceId, campaignId, { stages, note });
       const campaign = await readCampaign(db, workspaceId, campaignId);
       return { ...summaryOf(campaign), release: await readReleaseView(db, campaign) };
@@ -194,7 +194,7 @@ function reading(db: Kysely<CampaignTables>) {
   };
 }
 
-/** Of one run, the current one unless said. */
+/** Reads one run: the given one, or else the current one. */
 function readingOfRuns(db: Kysely<CampaignTables>) {
   return {
     /** Recipients of one run, by default the current one. A campaign without a run has none yet. */
@@ -209,13 +209,15 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
         after?: RecipientPosition | undefined;
       },
     ): ReturnType<typeof listRecipients> {
-      const runId = await findRun(db, workspaceId, campaignId, chosen);
+      const runId = await findRunWithRecipients(db, workspaceId, campaignId, chosen);
       if (!runId) return { recipients: [], next: undefined };
       const { recipients, next } = await listRecipients(db, runId, options);
       return { recipients: await withCalls(db, runId, recipients), next };
     },
 
-    /** Of one run, the current one unless said: how many recipients are in each state for each reason. */
+    /**
+     * How many recipients of a run are in each state for each reason. Without `runId`, of the current run.
+     */
     async outcomes(
       workspaceId: string,
       campaignId: string,
@@ -224,7 +226,7 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
       return readOutcomes(db, await findRun(db, workspaceId, campaignId, chosen));
     },
 
-    /** Of one run, the current one unless said: how many recipients entered each state when. */
+    /** How many recipients of a run entered each state when. Without `runId`, of the current run. */
     async timeline(
       workspaceId: string,
       campaignId: string,
@@ -233,13 +235,13 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
       return readTimeline(db, await findRun(db, workspaceId, campaignId, chosen), points);
     },
 
-    /** Of one run, the current one unless said: contacts that did not become recipients. */
+    /** Contacts that did not become recipients of a run. Without `runId`, of the current run. */
     async skipped(
       workspaceId: string,
       campaignId: string,
       { runId: chosen, ...options }: Parameters<typeof listSkipped>[2] & { runId?: string | undefined },
     ): ReturnType<typeof listSkipped> {
-      const runId = await findRun(db, workspaceId, campaignId, chosen);
+      const runId = await findRunWithRecipients(db, workspaceId, campaignId, chosen);
       if (!runId) return { skipped: [], next: undefined };
       return listSkipped(db, { workspaceId, runId }, options);
     },
@@ -249,7 +251,7 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
       campaignId: string,
       { runId: chosen, ...filter }: Parameters<typeof skippedPages>[2] & { runId?: string | undefined },
     ): Promise<AsyncIterable<SkippedContact[]>> {
-      const runId = await findRun(db, workspaceId, campaignId, chosen);
+      const runId = await findRunWithRecipients(db, workspaceId, campaignId, chosen);
       return skippedPages(db, runId === undefined ? undefined : { workspaceId, runId }, filter);
     },
 
@@ -259,7 +261,7 @@ function readingOfRuns(db: Kysely<CampaignTables>) {
       campaignId: string,
       { runId, ...filter }: RecipientFilter & { runId?: string | undefined },
     ): Promise<AsyncIterable<RecipientView[]>> {
-      return recipientPages(db, await findRun(db, workspaceId, campaignId, runId), filter);
+      return recipientPages(db, await findRunWithRecipients(db, workspaceId, campaignId, runId), filter);
     },
   };
 }

@@ -226,6 +226,8 @@ async function readSnapshot(
 const FINAL: ReadonlySet<Phase> = new Set(['completed', 'canceled', 'failed']);
 
 const tooMany = (who: string, limit: number) =>
-  new DomainError('too_many_streams', `${who} has ${limit} progress streams open, as many as there may be`, {
-    retryAfterSeconds: 5,
-  });
+  new DomainError(
+    'too_many_streams',
+    `${who} has ${limit} progress streams open, which is the limit; close some, or read the campaign itself`,
+    { retryAfterSeconds: 5 },
+  );

@@ -17,7 +17,7 @@ import {
   table,
 } from './resource';
 
-/** Of an answer without `data`. */
+/** An answer without `data`. */
 const created = z.looseObject({ success: z.literal(true) });
 const LIMIT = () => new Option('--limit <number>', 'how many at most').argParser(rowLimit).default(20);
 
@@ -86,6 +86,7 @@ function addWorkspaceCommands(program: Command): void {
     as: 'administrator',
   } as const;
   addResource(program, of, [
+    listOf('/api/admin/workspaces', ['id', 'name', 'createdAt']),
     {
       usage: 'create <name>',
       description: 'create a workspace with its first user, client and key, which are printed once',
@@ -97,7 +98,6 @@ function addWorkspaceCommands(program: Command): void {
 }
 
 const SENDERS = '/api/admin/senders';
-const registered = z.object({ data: z.array(z.looseObject({})) });
 
 function addSenderCommands(program: Command): void {
   const senders = {
@@ -108,12 +108,7 @@ function addSenderCommands(program: Command): void {
   const channel = () =>
     new Option('--channel <channel>', 'of this channel').choices(CHANNELS).makeOptionMandatory();
   addResource(program, senders, [
-    {
-      usage: 'list',
-      description: 'list the senders of all workspaces',
-      run: async (api) =>
-        table((await api.get(SENDERS, registered)).data, ['id', 'workspace', 'channel', 'sender']),
-    },
+    listOf(SENDERS, ['id', 'workspace', 'channel', 'sender']),
     {
       usage: 'register <sender>',
       description: 'give a sender, of email a domain, to one workspace alone',

@@ -15,7 +15,7 @@ interface Listener {
   variables: string;
   /** When the listener uses a renewed certificate. */
   taken: string;
-  /** What others call it; unknown where nothing tells. */
+  /** What others call it; unknown where there is no hint. */
   host?: string | undefined;
 }
 

@@ -158,7 +158,7 @@ export function addSuppressionCommands(program: Command): void {
     },
     {
       usage: 'export <file>',
-      description: 'write all of them to a CSV that can be importedSuppressions',
+      description: 'write all of them to a CSV that can be imported again',
       run: async (api, [file = '']) => {
         await api.getFile('/api/suppression.csv', file);
         return { data: { file }, lines: [`Written to ${file}.`] };

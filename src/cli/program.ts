@@ -6,6 +6,7 @@ import { addCampaignCommands } from './campaign-commands';
 import { addCheckoutCommands } from './checkout-commands';
 import { addCompletionCommand } from './completion';
 import { addContactCommands, addExplainCommand } from './contact-commands';
+import { addContactListCommands } from './contact-list-commands';
 import { addExamples } from './examples';
 import { printFailure, reportFailure, USAGE_ERROR } from './failure';
 import { repeatDemo } from './first-demo';
@@ -31,6 +32,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   addAuditCommands(program, end);
   addCampaignCommands(program, end);
   addContactCommands(program);
+  addContactListCommands(program);
   addExplainCommand(program);
   addMessageCommands(program);
   addStopCommand(program);
@@ -69,7 +71,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** What goes on until it is stopped, and the demo for it. */
+/** Commands that run until they are stopped, and the demo for them. */
 function addProcesses(program: Command, end: (code: number) => void): void {
   program
     .command('up')

@@ -4,7 +4,7 @@ import type { ApiClient } from './api-client';
 import { print, printable, withApi } from './command';
 import { openBackend, openInstance } from './instance';
 
-/** What the commands of suppressions, messages, webhooks, users, clients and keys have in common. */
+/** What commands on the lists and rows of a running instance have in common. */
 export interface ResourceCommand {
   /** Name and arguments, as in `show <id>`. */
   usage: string;
@@ -47,7 +47,7 @@ export function addResource(
 
 export type Row = Record<string, unknown>;
 
-/** What answers hold is shown and not judged: a newer server may say more. */
+/** The members of an answer are printed as they come, because a newer server may send more. */
 export const anyRow = z.object({ data: z.looseObject({}) });
 const page = z.object({
   data: z.array(z.looseObject({})),
@@ -57,7 +57,7 @@ const page = z.object({
 
 const PAGE_MAX = 100;
 
-/** Up to `limit` rows of a list by page or by cursor. */
+/** Up to `limit` rows of a list by page or by cursor, or of one that is answered whole. */
 export async function readRows(
   api: ApiClient,
   path: string,
@@ -70,7 +70,7 @@ export async function readRows(
   for (let number = 1; ; number += 1) {
     const { data, next, pagination } = await api.get(`${path}?${query}`, page);
     rows.push(...data);
-    const isLast = next === null || (pagination !== undefined && rows.length >= pagination.total);
+    const isLast = pagination === undefined ? !next : rows.length >= pagination.total;
     if (isLast || data.length === 0 || rows.length >= limit) return rows.slice(0, limit);
     if (next) query.set('cursor', next);
     else query.set('page', String(number + 1));

@@ -1,7 +1,11 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { CHANNELS, type Channel } from '../domain/channel';
+import type { ApiClient } from './api-client';
 import { withApi } from './command';
 import { openBackend } from './instance';
 import { previewTemplate, pullTemplates, pushTemplates } from './loaded-when-run';
+import { addResource, type Row, rowLimit, table } from './resource';
+import { listTemplates } from './template-lookup';
 
 /** `fanfare template …` (api.md 13), on a running instance over HTTP; a file is previewed without one. */
 export function addTemplateCommands(program: Command, end: (code: number) => void): void {
@@ -30,6 +34,41 @@ export function addTemplateCommands(program: Command, end: (code: number) => voi
     .option('--version <number>', 'of a stored template; the newest one unless said', versionNumber)
     .option('--json', 'print the parts as JSON')
     .action((source, options) => previewTemplate(() => openBackend(), source, options));
+
+  addResource(program, { name: 'template', description: 'templates of the workspace', as: 'backend' }, [
+    {
+      usage: 'list',
+      description: 'list templates, newest first in each channel',
+      options: [
+        new Option('--channel <channel>', 'of this channel').choices(CHANNELS),
+        new Option('--search <text>', 'whose name, subject, body or flow has this in it'),
+        new Option('--limit <number>', 'how many at most').argParser(rowLimit).default(20),
+      ],
+      run: async (api, _, { channel, search, limit }) =>
+        table(
+          await readTemplates(api, channel === undefined ? CHANNELS : [channel], { search, limit }),
+          COLUMNS,
+        ),
+    },
+  ]);
+}
+
+const COLUMNS = ['id', 'channel', 'templateName', 'version', 'updatedAt'];
+
+/** The API lists the templates of one channel. */
+async function readTemplates(
+  api: ApiClient,
+  channels: readonly Channel[],
+  { search, limit }: { search?: string; limit: number },
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const channel of channels) {
+    for await (const template of listTemplates(api, channel, search)) {
+      if (rows.length === limit) return rows;
+      rows.push(template);
+    }
+  }
+  return rows;
 }
 
 function versionNumber(value: string): number {

@@ -107,7 +107,7 @@ export async function writeTemplateFiles(
     ...(channel === 'email' ? { subject, emailProviderId: emailProviderId ?? '' } : {}),
     ...(channel === 'email' && stored.template ? { template: stored.template } : {}),
     ...(channel === 'voice' ? { voiceJson: stored.voiceJson } : {}),
-    // With a line end after it, it could not be told from an editor's.
+    // If a line end followed, it could not be distinguished from an editor's.
     ...(body.endsWith('\r') ? { body } : {}),
   };
   const known = existsSync(file) ? await readTemplateFile(file).catch(() => undefined) : undefined;

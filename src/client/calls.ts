@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Transport } from './transport';
 
-/** Of one call of a method. */
+/** Options of one method call. */
 export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }

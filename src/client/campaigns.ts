@@ -97,7 +97,7 @@ export interface RecipientSearch {
   runId?: string;
 }
 
-/** Of each channel: how many recipients entered each state from `at` on, until the next point. */
+/** For each channel, how many recipients entered each state between `at` and the next point. */
 export type CampaignTimeline = Partial<
   Record<
     Channel,
@@ -109,7 +109,7 @@ export interface CampaignSearch {
   search?: string;
   status?: CampaignSummary['status'];
   tag?: string;
-  /** Those that were put away, in place of those that were not. */
+  /** Lists archived campaigns instead of the others. */
   archived?: boolean;
   column?: 'name' | 'createdAt' | 'status';
   direction?: 'asc' | 'desc';

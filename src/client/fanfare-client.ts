@@ -207,7 +207,7 @@ export class FanfareClient {
     return this.app.get(path, options);
   }
 
-  /** The same of a person, by the contact's id or by an address. */
+  /** Explains a person's part in a campaign, by the contact's id or by an address. */
   explain(
     campaignId: string,
     person: ({ contact: string } | { to: string }) & { channel?: Channel; runId?: string },

@@ -36,7 +36,10 @@ export class FanfareError extends Error {
   }
 }
 
-/** What an answer that is no success says of itself; one without a problem comes from something in between. */
+/**
+ * The error of an answer that is no success. An answer without a problem document comes from a proxy in
+ * between.
+ */
 export async function refusal(what: string, answer: Response): Promise<FanfareError> {
   const text = await answer.text().catch(() => '');
   let said: { code?: unknown; detail?: unknown; message?: unknown; errors?: unknown } = {};

@@ -6,7 +6,7 @@ import type { Channel, Params } from './types';
 export class Messages {
   constructor(private readonly calls: Calls) {}
 
-  /** Up to 1,000, each judged alone; the answers are in their order. */
+  /** Sends up to 1,000 messages, each checked alone. The answers are in the same order. */
   async sendMany(messages: readonly Message[], options: RequestOptions = {}): Promise<BulkResult[]> {
     const answer = await this.calls.once<{ results: BulkResult[] }>('/send-msg/bulk', { messages }, options);
     return answer.results;
@@ -124,7 +124,7 @@ export interface MessageEvent {
   channel: Channel;
   campaign?: string;
   type: string;
-  /** Of the message, after this event. */
+  /** State of the message after this event. */
   state: MessageState;
   code?: string;
   provider?: string;

@@ -23,7 +23,10 @@ export class Suppressions {
     return uploaded(this.calls.transport, '/api/suppression', 'text/csv', csv, options);
   }
 
-  /** Of one scope if one is named, else of all. A second call finds nothing and fails with `not_found`. */
+  /**
+   * Lifts the entry of the given scope, or without one the entries of all scopes. A second call fails with
+   * `not_found`.
+   */
   lift(
     key: { channel: Channel | 'all'; address: string; scope?: string },
     options: RequestOptions = {},

@@ -71,7 +71,7 @@ export class Transport {
     return this.read(call, async (answer) => (await answer.json()) as T);
   }
 
-  /** What is made of a success; a reading that breaks off is another try. */
+  /** Reads a successful answer with `take`. If the reading breaks off, the call is tried again. */
   async read<T>(call: Call, take: (answer: Response) => Promise<T>): Promise<T> {
     return this.repeated(call, async () => take(await this.once(call)));
   }

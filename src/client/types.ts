@@ -61,7 +61,7 @@ export interface CampaignInput {
   recipients?: ContactInput[];
   /** Leaves wrong rows of `recipients` out instead of refusing the campaign. */
   skipInvalid?: boolean;
-  /** Of a draft or planned campaign that is to be changed. */
+  /** Id of a draft or scheduled campaign that this call changes. */
   campaignId?: string | null;
   /** Default true; false leaves a draft. */
   start?: boolean;
@@ -178,7 +178,7 @@ export type Campaign = CampaignSummary &
     createdBy: string | null;
     approval: { by: string; at: string; contacts: number } | null;
     updatedAt: string;
-    /** Of its current run, or the newest. */
+    /** Id of the current run, or else of the newest. */
     runId: string | null;
     workflowId: string | null;
     /** When its recipients were deleted, because it ended longer ago than records are kept. */
@@ -259,14 +259,14 @@ export interface Call {
   answeredBy: string | null;
   durationMs: number | null;
   digits: string | null;
-  /** As the provider tells it; so are `said`, `recording` and `documents`. */
+  /** As the provider reports it; so are `said`, `recording` and `documents`. */
   branch: unknown;
   said: unknown;
   recording: unknown;
   documents: unknown;
 }
 
-/** Of a workspace: nothing of it is handed to any provider. */
+/** A stop of the workspace: nothing that it sends is handed to any provider. */
 export interface Stop {
   since: string;
   /** The user or the client that stopped it. */

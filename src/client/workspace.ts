@@ -5,7 +5,7 @@ import type { CampaignProgress, Channel, Window } from './types';
 export class Workspace {
   constructor(private readonly calls: Calls) {}
 
-  /** What runs, what waits, how the accounts stand, and what the last hour brought. */
+  /** Running campaigns, waiting messages, the state of the accounts, and the results of the last hour. */
   overview(options: RequestOptions = {}): Promise<Overview> {
     return this.calls.get('/api/overview', options);
   }
@@ -42,7 +42,7 @@ export class Workspace {
 type MessageClass = 'marketing' | 'transactional';
 
 export interface PolicyInput {
-  /** A whole policy in one word, and so instead of everything else. */
+  /** Names a whole policy, so that no other member may be given with it. */
   preset?: 'consumer';
   quietHours?: (Window & { channels?: Channel[]; classes?: MessageClass[] }) | null;
   caps?: { channels?: Channel[]; max: number; days: number }[] | null;

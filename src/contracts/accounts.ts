@@ -40,7 +40,7 @@ const httpUrl = z
   });
 
 const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
-/** Those that the provider writes itself, and those that belong to the connection. */
+/** Headers that the provider writes itself, and headers that belong to the connection. */
 const OWN_HEADERS =
   /^(content-type|content-length|idempotency-key|host|connection|transfer-encoding|upgrade|expect|te|keep-alive)$/i;
 
@@ -132,7 +132,7 @@ const channels = z
 const only = <Name extends (typeof CHANNELS)[number]>(channel: Name) =>
   z.tuple([z.literal(channel)]).default([channel] as [Name]);
 
-/** What each kind of account is told, and what of it is secret. */
+/** The settings and secrets of each kind of account. */
 const KINDS = {
   http: {
     channels,
@@ -258,8 +258,8 @@ export const accountBody = z.discriminatedUnion('kind', [
 const anything = z.record(z.string().max(64), z.json().nullable());
 
 /**
- * Members of `settings` and `secrets` are changed one by one, and null takes one away. The account that comes of it is
- * judged as a new one is.
+ * Members of `settings` and `secrets` are changed one by one, and null takes one away. The resulting account
+ * is checked like a new one.
  */
 export const accountChange = z.strictObject({
   name: displayName.optional(),

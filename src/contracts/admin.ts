@@ -34,7 +34,7 @@ export const newPassword = z
     refused('too_common', 'Many people use this password; choose another one'),
   );
 
-/** Without a password one is made, and told in the answer. */
+/** Without a password one is generated, and the answer shows it. */
 export const userBody = z.strictObject({
   email,
   role: roleGiven.default('sender'),
@@ -66,7 +66,7 @@ export const apiKeyBody = z.strictObject({ name: displayName, scopes: scopesGive
 export const workspaceBody = z.strictObject({ name: displayName, email });
 
 export const workspace = z.strictObject({ id, name: z.string() });
-const secret = z.string().meta({ description: 'Told here and never again.' });
+const secret = z.string().meta({ description: 'Shown here and never again.' });
 
 const userMembers = { id, email: z.string(), role, createdAt: time, disabledAt: time.nullable() };
 const user = z.strictObject(userMembers).meta({ id: 'User' });
@@ -78,7 +78,7 @@ export const userWithPassword = success(
       ...userMembers,
       password: secret
         .optional()
-        .meta({ description: 'If it was made for the user: told here and never again.' }),
+        .meta({ description: 'If it was made for the user: shown here and never again.' }),
     })
     .meta({ id: 'UserWithPassword' }),
 );
@@ -113,6 +113,9 @@ export const apiKeys = pageOf(apiKey);
 export const changedApiKey = success(apiKey);
 export const newApiKey = success(z.strictObject({ ...keyMembers, key: secret }).meta({ id: 'NewApiKey' }));
 
+export const workspaces = pageOf(
+  z.strictObject({ id, name: z.string(), createdAt: time }).meta({ id: 'ListedWorkspace' }),
+);
 export const newWorkspace = z.strictObject({
   success: z.literal(true),
   workspace,

@@ -14,7 +14,10 @@ export const auditQuery = z.strictObject({
     .string()
     .refine(
       (value) => /^[1-9][0-9]{0,14}$/.test(value),
-      refused('invalid_cursor', 'This is no cursor of this list'),
+      refused(
+        'invalid_cursor',
+        'This is no cursor of this list; send `next` of an earlier page, or none for the first page',
+      ),
     )
     .meta({ description: '`next` of the page before.' })
     .optional(),

@@ -53,13 +53,15 @@ export const weeklyWindow = <More extends z.ZodRawShape>(more: More) =>
 export const window = weeklyWindow({});
 
 const schedule = z.strictObject({
-  /** With its offset as given, which tells the hour that is meant when there is no timezone. */
+  /**
+   * Kept with the offset that was given, because it gives the hour that is meant when there is no timezone.
+   */
   startAt: instantAsWritten
     .refine((value) => isWithinAYear(value), refused('too_far_ahead', 'At most one year ahead'))
     .optional(),
   endAt: instant.optional().meta({
     description:
-      'No occurrence of `cron` begins after it; without `cron`, nobody is sent to after it, and who is left is `expired`.',
+      'No occurrence of `cron` begins after it; without `cron`, no recipient is sent to after it, and those who are left are `expired`.',
   }),
   timezone: zoneOr().optional(),
   cron: z.string().min(1).max(200).optional().meta({
@@ -72,7 +74,7 @@ const schedule = z.strictObject({
   }),
   recipientLocal: z.boolean().optional().meta({
     description:
-      'Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. Of recipients whose own zone nobody knows it is `timezone`.',
+      'Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. For recipients whose own zone is not known it is `timezone`.',
   }),
 });
 
@@ -156,7 +158,7 @@ export const additions = {
       campaignIds: z.array(givenId).max(100).optional(),
       suppressionOnly: z.boolean().optional().meta({
         description:
-          'Of these campaigns, leave out only who had opted out, also from another sender, and not everybody they reached.',
+          'Of these campaigns, leave out only contacts who had opted out, also from another sender, and not all contacts that they reached.',
       }),
     })
     .optional(),

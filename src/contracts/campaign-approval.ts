@@ -6,7 +6,10 @@ import { forecast } from './dry-run';
 import { channel, count, id, perChannel, success } from './envelope';
 import { warnings } from './problem';
 
-/** `POST /api/campaign/{id}/approve`: of what `GET …/digest` showed. */
+/**
+ * Body of `POST /api/campaign/{id}/approve`: the digest that `GET …/digest` showed to the person who
+ * approves.
+ */
 export const approveBody = z.strictObject({ digest: z.string().min(1).max(LIMITS.digestChars) });
 
 export const campaignDigest = success(

@@ -32,7 +32,7 @@ export const call = z
     digits: z.string().nullable(),
     branch: z
       .unknown()
-      .meta({ description: 'As the provider tells it; so are `said`, `recording` and `documents`.' }),
+      .meta({ description: 'As the provider reports it; so are `said`, `recording` and `documents`.' }),
     said: z.unknown(),
     recording: z.unknown(),
     documents: z.unknown().meta({ description: 'Other documents than its template, where it went on.' }),

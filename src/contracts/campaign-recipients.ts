@@ -28,7 +28,10 @@ export const recipientExportQuery = z.object(recipientFilter);
 /** Where a listing of recipients stopped, as its cursor holds it. */
 export const recipientPosition = z.object({ channel: z.enum(CHANNELS), seq: z.int().min(0).max(INT_MAX) });
 
-/** Recipients that are added to a campaign (api.md 19): the envelope alone, each row is judged by itself. */
+/**
+ * Recipients that are added to a campaign (api.md 19): the envelope alone, because each row is checked by
+ * itself.
+ */
 export const recipientsBody = z.strictObject({
   recipients: z.array(z.unknown()).max(LIMITS.contactsPerRequest),
 });

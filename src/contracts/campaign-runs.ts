@@ -14,7 +14,7 @@ export const ofRun = {
   ),
 };
 
-/** Which run is asked about. */
+/** The run that the query is about. */
 export const runChoice = z.object(ofRun);
 
 export const runQuery = z.object(cursorQuery);
@@ -75,7 +75,7 @@ export const runs = cursorPageOf(
       phase: z.enum(PHASES),
       scheduledFor: time
         .nullable()
-        .meta({ description: 'The occurrence that it is; null when somebody started it.' }),
+        .meta({ description: 'The occurrence that it is; null when a person or a client started it.' }),
       localTime: localTime.meta({
         description: 'With `recipientLocal`: what recipients’ own clocks show when they are due.',
       }),

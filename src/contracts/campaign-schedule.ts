@@ -16,7 +16,7 @@ export function checkSchedule(value: unknown, context: z.RefinementCtx): void {
   const { cron, startAt, endAt } = schedule as Record<string, unknown>;
 
   if (typeof endAt === 'string' && cron === undefined && Date.parse(endAt) <= Date.now()) {
-    refuse('endAt', 'never_due', 'This is over, and nobody would be sent to');
+    refuse('endAt', 'never_due', 'This time is over, so that no recipient would be sent to');
   }
   if (typeof startAt === 'string' && typeof endAt === 'string' && Date.parse(endAt) <= Date.parse(startAt)) {
     refuse('endAt', 'before_start', 'This is not after startAt');

@@ -65,7 +65,7 @@ export const campaignBody = z
       .max(LIMITS.campaignLists)
       .transform((ids) => [...new Set(ids)])
       .optional(),
-    // The envelope alone: each row is judged by itself (campaigns/contacts/inline-recipients.ts).
+    // The envelope alone, because each row is checked by itself (campaigns/contacts/inline-recipients.ts).
     recipients: z.array(z.unknown()).min(1).max(LIMITS.contactsPerRequest).optional(),
     skipInvalid: z
       .boolean()

@@ -19,7 +19,7 @@ export const INT_MAX = 2_147_483_647;
 export const instantAsWritten = z.iso.datetime({ offset: true }).refine(
   (value) => {
     const ms = Date.parse(value);
-    // What cannot be read at all has its own finding.
+    // A text that is no time at all has an error of its own already.
     return Number.isNaN(ms) || isOfOurTime(ms);
   },
   refused('invalid_time', 'This must be a time between the years 1970 and 9999'),
@@ -58,7 +58,13 @@ export const cursorQuery = {
     .string()
     .max(512)
     // Not taken for an absent one: a program that lost its place would read the first page for ever.
-    .refine((value) => value !== '', refused('invalid_cursor', 'This is no cursor of this list'))
+    .refine(
+      (value) => value !== '',
+      refused(
+        'invalid_cursor',
+        'This is no cursor of this list; send `next` of an earlier page, or none for the first page',
+      ),
+    )
     .meta({ description: '`next` of the page before.' })
     .optional(),
   limit: emptyAsAbsent(pageLimit(LIMITS.longPageSizeMax).default(LIMITS.pageSizeMax)),
@@ -68,7 +74,13 @@ export const cursorQuery = {
 export const idCursor = (prefix: string) =>
   z
     .string()
-    .refine((value) => isIdOf(prefix, value), refused('invalid_cursor', 'This is no cursor of this list'))
+    .refine(
+      (value) => isIdOf(prefix, value),
+      refused(
+        'invalid_cursor',
+        'This is no cursor of this list; send `next` of an earlier page, or none for the first page',
+      ),
+    )
     .meta({ description: '`next` of the page before.' })
     .optional();
 

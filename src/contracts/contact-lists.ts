@@ -29,7 +29,9 @@ export const contactImportQuery = z.object({
   ),
 });
 
-/** The envelope alone: each contact in it is judged by itself (campaigns/contact-row.ts). */
+/**
+ * The envelope alone, because each contact in it is checked by itself (campaigns/contacts/contact-row.ts).
+ */
 export const contactImportBody = z.strictObject({
   contacts: z.array(z.unknown()).max(LIMITS.contactsPerRequest),
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { cursorQuery, emptyAsAbsent, idCursor, searchTerm } from './common';
 import { contact } from './contact-lists';
 import { cursorPageOf, id, ref, success, time } from './envelope';
+import { personMessage } from './messages';
 import { timelineEntry } from './policy';
 
 /** What callers of the contacts' endpoints write (api.md 16). */
@@ -21,7 +22,10 @@ export const contactEraseQuery = z.object({
   erase: z.literal('true', { error: 'Deleting a contact erases the person everywhere: say erase=true' }),
 });
 
-/** The envelope alone: its fields are judged as those of an import's row are (campaigns/contacts/contact-row.ts). */
+/**
+ * The envelope alone, because its fields are checked like those of an import's row
+ * (campaigns/contacts/contact-row.ts).
+ */
 export const contactChangeBody = z.record(z.string(), z.unknown());
 
 /** What the contacts' endpoints answer (api.md 16). */
@@ -33,7 +37,18 @@ export const contactExport = success(
     .strictObject({
       contact,
       lists: z.array(z.strictObject({ id, name: z.string(), addedAt: time })),
+      audiences: z
+        .array(
+          z.strictObject({
+            campaignId: id,
+            campaign: z.string(),
+            addedAt: time,
+            values: z.record(z.string(), z.unknown()).nullable(),
+          }),
+        )
+        .meta({ description: 'Campaigns that brought the person among their own recipients.' }),
       entries: z.array(timelineEntry),
+      messages: z.array(personMessage),
     })
     .meta({ id: 'ContactExport' }),
 );

@@ -47,7 +47,7 @@ const rowError = z.strictObject({
   message: z.string(),
 });
 
-/** Of an upload of rows: each is judged alone. */
+/** The report of an upload of rows. Each row is checked alone. */
 export const importReport = z
   .strictObject({
     received: count,
@@ -61,7 +61,7 @@ export const importReport = z
 
 export const ref = z.strictObject({ id });
 
-/** Of a run. */
+/** A member of each run. */
 export const recipientsDeletedAt = time.nullable().meta({
   description:
     'When its recipients were deleted, because it ended longer ago than records are kept. Its counts and outcomes stay.',

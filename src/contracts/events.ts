@@ -39,7 +39,7 @@ export const event = z
     data: z
       .record(z.string(), z.unknown())
       .optional()
-      .meta({ description: 'What the carrier told besides.' }),
+      .meta({ description: 'What the carrier reported besides.' }),
   })
   .meta({ id: 'MessageEvent' });
 

@@ -11,7 +11,7 @@ import { cursorQuery, emptyAsAbsent, givenId } from './common';
 import { channel, cursorPageOf, id, success, time } from './envelope';
 import { finding } from './validation-issue';
 
-/** What the endpoints that explain are asked (api.md 19). */
+/** Queries of the endpoints that explain (api.md 19). */
 export const recipientKey = z.object({ id: givenId, recipientId: givenId });
 
 export const explainQuery = z

@@ -3,7 +3,7 @@ import { CHANNELS } from '../domain/channel';
 import { ROLES } from '../domain/task-queues';
 import { id, success, time } from './envelope';
 
-/** What everybody may ask of the process itself, and what carriers are told. */
+/** Answers about the process itself, which need no credentials, and answers to carriers. */
 export const alive = z.strictObject({ status: z.literal('ok') });
 
 export const ready = z.strictObject({

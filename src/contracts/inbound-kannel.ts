@@ -3,7 +3,7 @@ import { LIMITS } from '../domain/limits';
 
 /**
  * What Kannel fills into the addresses it is given: of a receipt `id`, `dlr`, `answer` and `time`, of a
- * subscriber's message `from`, `to`, `text`, `id` and `time`. It tells all of it as text, and may tell nothing.
+ * subscriber's message `from`, `to`, `text`, `id` and `time`. All values are text, and each may be empty.
  */
 const seconds = z
   .string()

@@ -5,7 +5,7 @@ import { instant } from './common';
 import { count, success } from './envelope';
 import { refused } from './validation-issue';
 
-/** What carriers tell us (api.md 12). They may tell more than this; what is not known here is passed over. */
+/** Reports of carriers (api.md 12). Members that are not listed here are ignored. */
 const TYPES = (Object.keys(RECEIPT_STATE) as ReceiptType[]).filter((type) => type !== 'sent');
 
 /** Cut as the one in a carrier's answer is, so that the two still meet. */
@@ -45,7 +45,7 @@ const inboundSms = z.object({
   at: known(instant),
 });
 
-/** One entry, judged by itself, so that a wrong one does not keep the others from being taken. */
+/** One entry. It is checked by itself, so that a wrong one does not keep the others from being taken. */
 export const inboundEntry = z.discriminatedUnion('type', [receipt, inboundSms], {
   error: 'This must be a type of receipt, or inbound',
 });

@@ -85,6 +85,11 @@ export const trackedMessage = success(
   z.strictObject({ ...recordMembers, events: z.array(event), stopped }).meta({ id: 'TrackedMessage' }),
 );
 
+/** In the export of a person, with the text that the message had in place of a template's. */
+export const personMessage = z
+  .strictObject({ ...recordMembers, events: z.array(event), body: z.string().optional() })
+  .meta({ id: 'PersonMessage' });
+
 const story = z
   .strictObject({
     uid,

@@ -22,7 +22,7 @@ export const params = z.record(z.string(), z.union([z.string(), z.number()])).su
       }
     }
   },
-  // Names are judged beside wrong values, so that all errors come at once.
+  // Names are checked beside wrong values, so that all errors come at once.
   { when: ({ value }) => typeof value === 'object' && value !== null },
 );
 

@@ -19,7 +19,7 @@ const channels = z
   .max(CHANNELS.length)
   .refine(isSet, refused('repeated', 'A channel stands here twice'));
 const DOMAIN = /^@(?=.{4,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+$/i;
-// Placeholders are the template's; what is added after them is the same for everybody.
+// The added text has no placeholders, because it is the same for every recipient.
 const optOutText = z
   .string()
   .trim()
@@ -210,9 +210,19 @@ export const timelineEntry = z
           }),
         )
         .meta({ description: 'At the messaging service, the latest of them.' }),
+      values: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .meta({ description: 'In an export only: what was filled in for the person.' }),
     }),
     z.strictObject({ kind: z.literal('skipped'), ...ofRun, reason: z.enum(SKIP_REASONS) }),
-    z.strictObject({ kind: z.literal('send'), at: time, sendId: id, uid: z.string(), channel, state, code }),
+    z.strictObject({
+      ...{ kind: z.literal('send'), at: time, sendId: id, uid: z.string(), channel, state, code },
+      values: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .meta({ description: 'In an export only: what was to be sent.' }),
+    }),
     z.strictObject({
       kind: z.literal('cap_place'),
       at: time,

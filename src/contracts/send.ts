@@ -141,7 +141,7 @@ export const sendingFindings = success(
   }),
 );
 
-/** The envelope alone: each message in it is judged by itself. */
+/** The envelope alone, because each message in it is checked by itself. */
 export const bulk = z.strictObject({ messages: z.array(z.unknown()).min(1).max(LIMITS.bulkMessages) });
 
 /** What the send endpoints answer (api.md 4). */

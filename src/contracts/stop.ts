@@ -21,7 +21,10 @@ export const stopBody = z.strictObject({
     .meta({ description: 'Shown with every campaign and message of the workspace while the stop lasts.' }),
 });
 
-/** What the stop's endpoints answer (api.md 19), and what stands in details and beside `data` in lists. */
+/**
+ * The answers of the stop's endpoints (api.md 19). Details of campaigns and sends, and lists, have the same
+ * member.
+ */
 const stop = z
   .strictObject({
     since: time,

@@ -140,7 +140,7 @@ export const templateVersionQuery = z.object({
   ),
 });
 
-/** Of a stored template: the newest version unless one is named. */
+/** Version of a stored template. Without it, the newest. */
 const version = integer.min(1).max(2_147_483_647).optional();
 
 /** Values as a campaign would have them: a contact's own, and these where it has none. */
@@ -158,7 +158,7 @@ export const templateTestSend = z.strictObject({
   version,
 });
 
-/** What the author of a valid template may want to know; it is said in the answer, beside the template. */
+/** Warnings for the author of a valid template; the answer has them beside the template. */
 export function warningsOf(body: TemplateBody): Finding[] {
   const { findings, texts } =
     body.channel === 'voice'
@@ -199,7 +199,7 @@ function emailFindings(value: Unchecked): Finding[] {
   return findings.filter(({ severity }) => severity === 'error');
 }
 
-/** What is nested too deep has been refused already, and is not looked into. */
+/** Skips a layout that is nested too deep, because it has been refused already. */
 function layoutFindings({ template }: Unchecked): Finding[] {
   return isLayout(template) ? checkLayout(template, 'template') : [];
 }

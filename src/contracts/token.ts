@@ -10,7 +10,10 @@ export const tokenBody = z.object({
 /** RFC 7009, 2.1. There is one type of token, so `token_type_hint` and whatever else is sent are ignored. */
 export const revokeBody = z.object({ token: z.string().min(1).max(LIMITS.tokenChars) });
 
-/** What a client may do with this service beyond the specification, told where every client looks. */
+/**
+ * Capabilities of this service beyond the specification. The token answer lists them, because every client
+ * reads it.
+ */
 export const CAPABILITIES = ['bulk', 'checks', 'events', 'holds', 'idempotent', 'stories'] as const;
 
 /** `YYYY-MM-DD HH:MM:SS`, in UTC. */

@@ -94,7 +94,7 @@ const webhookMembers = {
   disabledReason: z
     .enum(DISABLED_REASONS)
     .nullable()
-    .meta({ description: 'It answered 410, it failed for days, or somebody wanted so.' }),
+    .meta({ description: 'It answered 410, it failed for days, or a call disabled it.' }),
   failingSince: time
     .nullable()
     .meta({ description: 'When the first of the failures came after which there was no success.' }),
@@ -111,7 +111,10 @@ const webhookMembers = {
 };
 const webhook = z.strictObject(webhookMembers).meta({ id: 'Webhook' });
 const webhookWithSecret = z
-  .strictObject({ ...webhookMembers, secret: z.string().meta({ description: 'Told here and never again.' }) })
+  .strictObject({
+    ...webhookMembers,
+    secret: z.string().meta({ description: 'Shown here and never again.' }),
+  })
   .meta({ id: 'WebhookWithSecret' });
 
 const delivery = z

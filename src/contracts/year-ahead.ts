@@ -4,6 +4,6 @@ import { LIMITS } from '../domain/limits';
 export function isWithinAYear(at: string, nowMs: number = Date.now()): boolean {
   const latest = new Date(nowMs);
   latest.setUTCFullYear(latest.getUTCFullYear() + LIMITS.sendAtYearsMax);
-  // What cannot be read at all has its own finding.
+  // A text that is no time at all has an error of its own already.
   return !(Date.parse(at) > latest.getTime());
 }

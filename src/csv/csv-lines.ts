@@ -50,7 +50,7 @@ async function* piecesOf(source: Readable): AsyncGenerator<Buffer> {
   try {
     yield* source.iterator({ destroyOnReturn: false });
   } catch (error) {
-    throw new DomainError('malformed_body', 'The upload broke off', { cause: error });
+    throw new DomainError('malformed_body', 'The upload broke off; send the file again', { cause: error });
   }
 }
 

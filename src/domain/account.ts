@@ -27,7 +27,7 @@ export interface Account {
   /** `*` for all. */
   workspaces: readonly string[];
   ratePerSecond: number | undefined;
-  /** Calls at once, in all processes together; for carriers that tell when a call is over. */
+  /** Calls at once, in all processes together; for carriers that report when a call is over. */
   maxConcurrentCalls?: number | undefined;
   disabled: boolean;
   source: 'api' | 'environment';

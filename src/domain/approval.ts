@@ -16,7 +16,7 @@ export interface Approval {
   by: string;
   at: string;
   digest: string;
-  /** Of the audience that was approved. */
+  /** Contacts of the approved audience. */
   contacts: number;
 }
 

@@ -106,7 +106,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** From the 29th of February 2096, the next one is eight years away. */
 const SEARCH_DAYS = 8 * 366 + 1;
-/** Clocks are put back by no more than this. */
+/** No zone puts its clocks back by more than this. */
 const PUT_BACK_MS = 3 * 3_600_000;
 
 /** The first occurrence after an instant; undefined when there is none, for example on the 30th of February. */

@@ -61,7 +61,7 @@ export type Next =
   | { state: 'waiting'; retryAt: Date; code: string | undefined }
   | { state: 'failed' | 'expired' | 'unknown'; code: ErrorCode };
 
-/** The state after a temporary failure. `atLeastMs` is the wait that the other side asked for. */
+/** The state after a temporary failure. `atLeastMs` is the wait that the service requested. */
 export function afterFailure(
   rule: DeliveryRule,
   tried: Tried,

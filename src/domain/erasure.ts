@@ -12,8 +12,9 @@ const SPOKEN: readonly string[] = ['said', 'text', 'digits', 'recording', 'docum
 const PLAIN = /^[A-Za-z0-9_.:-]{1,64}$/;
 
 /**
- * A copy of a message's data without what tells of the person. Numbers and plain words stay, since states, codes and
- * durations are counted. Any other text becomes null: a carrier's words may repeat the address in a form of its own.
+ * A copy of a message's data without anything about the person. Numbers and plain words stay, because states,
+ * codes and durations are counted. Any other text becomes null: a carrier's words may repeat the address in a
+ * form of its own.
  */
 export function withoutPerson(value: unknown, person: Pick<Erased, 'addresses' | 'words'>): unknown {
   if (typeof value === 'string') return isHarmless(value, person) ? value : null;

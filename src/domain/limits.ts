@@ -24,10 +24,12 @@ export const LIMITS = {
   /** Points of a timeline: as many as a wide screen has columns, and unless asked, as many as a plot needs. */
   timelinePoints: 1_000,
   timelinePointsDefault: 200,
-  /** What a page shows of what goes on, and how long one reading of the outbox serves all callers. */
+  /** Live campaigns that the overview shows, and how long one reading of the outbox serves all callers. */
   liveCampaignsListed: 50,
   outboxOverviewMs: 1_000,
-  /** Minutes are asked for an hour; some more are kept, since a sweep comes by once in a while. */
+  /**
+   * The overview shows one hour of minutes. Some more are kept, because the sweep does not run every minute.
+   */
   messageMinutesKeptHours: 3,
   /** Persons who are erased in one round, and how much of each in one statement: some ten milliseconds of work. */
   erasuresAtOnce: 100,
@@ -73,9 +75,12 @@ export const LIMITS = {
   sessionDaysMax: 7,
   /** Failed log-ins of one user, or one client, from one address within the window. */
   loginFailuresMax: 5,
-  /** Of one user from all addresses: enough that strangers cannot lock the user out by guessing. */
+  /**
+   * Failed log-ins of one user from all addresses together: so many that strangers cannot lock the user out
+   * by guessing.
+   */
   loginFailuresPerUserMax: 100,
-  /** Of all users, or all clients, from one address: there may be an office of them behind one router. */
+  /** Failed log-ins from one address, of all users or all clients: a whole office may share one router. */
   loginFailuresPerAddressMax: 1_000,
   loginFailureWindowMinutes: 15,
   /** The first wait after too many failures; each further failure doubles it, up to the longest. */
@@ -83,14 +88,16 @@ export const LIMITS = {
   loginWaitSecondsMax: 900,
   /** Failures of all clients at one address, which may be many clients behind one router. */
   clientFailuresPerAddressMax: 50,
-  /** What a caller repeats, such as a refused call, is one entry of the audit log in this time. */
+  /** Repetitions of a call, such as one that is refused, become one entry of the audit log in this time. */
   auditRepeatedMs: 60_000,
   /** Callers and calls whose repetitions a process counts at the same time; more are written before their minute. */
   auditRepeatedHeld: 10_000,
   /** Equal calls that a control refused are one line of the process log in this time, after the first. */
   refusalsLoggedMs: 60_000,
-  /** Kinds of refused calls that a process tells apart at the same time; more are one line together, so that no caller fills
-   * the log by trying every route. */
+  /**
+   * Kinds of refused calls that a process counts separately at the same time. All others share one log line,
+   * so that no caller fills the log by trying every route.
+   */
   refusalsLoggedHeld: 1_000,
   /** Entries that retention cuts off in one transaction, each of which is recorded by an entry of its own. */
   auditCutRows: 10_000,
@@ -105,13 +112,13 @@ export const LIMITS = {
   sessionTouchSeconds: 60,
   /** A person has to come back from the OpenID provider within this time. */
   oidcLogInSeconds: 600,
-  /** Of a browser's name, as lists of sessions show it. */
+  /** Length of a browser's name (User-Agent) in lists of sessions. */
   userAgentChars: 256,
   passwordCharsMin: 12,
   passwordChars: 256,
 
   // Administration and Idempotency-Key (api.md 1, 11)
-  /** Of each kind, in one workspace: users, clients, valid keys. */
+  /** Users in one workspace; likewise clients, and valid keys. */
   credentialsPerWorkspace: 1_000,
   /** Secrets of one client that are valid at the same time: the newest, and those it replaced. */
   clientSecretsMax: 5,
@@ -177,7 +184,10 @@ export const LIMITS = {
   httpRequestTimeoutMs: 3_600_000,
   /** For a body that is read as a whole, 8 MiB at most: more than 2 Mbit/s. */
   httpBodyMs: 30_000,
-  /** Of a body refused for its length, this much is read and discarded, so that the client reads the answer. */
+  /**
+   * When a body is refused for its length, so much of it is still read and discarded, because otherwise the
+   * client would not read the answer.
+   */
   httpDiscardedBytes: 32 * MiB,
   /** Concurrent connections; each holds a socket and up to 8 MiB of body. */
   httpConnections: 5_000,
@@ -233,7 +243,11 @@ export const LIMITS = {
   laneRenewSeconds: 2,
   /** Old rows that one statement deletes: some milliseconds' work. */
   retentionRows: 1_000,
+  /** Rest between two steps, and how many times as long as the step took it is at least: a sweep takes a quarter of a
+   * connection's time, and deletes less the busier the database is. Without the second a campaign sent
+   * at two thirds of its rate beside a sweep. */
   retentionPauseMs: 20,
+  retentionRestShare: 3,
   retentionSweepSeconds: 600,
   retentionFirstSweepSeconds: 20,
   /** How long a migration waits for a table's lock, since everything else on that table waits behind it. */
@@ -243,11 +257,11 @@ export const LIMITS = {
   migrationTries: 200,
   /** Indexes of a database up to this size are built before a process starts: a second's work. */
   indexesAwaitedBytes: 64 * MiB,
-  /** Of a table, looked through in one transaction for rows to change: 1 MiB, some thousand rows. */
+  /** Blocks of a table that one transaction searches for rows to change: 1 MiB, a few thousand rows. */
   gradualUpdateBlocks: 128,
   /** Messages whose trace is remembered until they are handed over: some 20 MB. */
   tracedMessages: 100_000,
-  /** Of one request. */
+  /** Hand-overs that the trace of one request shows. */
   tracedHandOvers: 20,
   indexLockPauseMs: 500,
   /** Ended runs that one sweep takes on at a time. */
@@ -340,7 +354,7 @@ export const LIMITS = {
   orphanReceiptHours: 72,
 
   // Accounts at carriers (api.md 15)
-  /** Of an installation: each has connections of its own in every process. */
+  /** Accounts of an installation. Each has connections of its own in every process. */
   accounts: 200,
   /** The longest value of a setting or secret: several relays with their passwords stand in one. */
   accountValueChars: 8_000,
@@ -349,14 +363,18 @@ export const LIMITS = {
   /** A carrier may report later than that an account is gone. */
   deletedAccountDays: 7,
   routes: 1_000,
-  /** Of an installation: every process has all of them in memory, a few hundred bytes each. */
+  /**
+   * Registered senders of an installation. Every process has all of them in memory, a few hundred bytes each.
+   */
   registeredSenders: 10_000,
   /** The longest domain name, in the form in which DNS has it. */
   senderChars: 253,
   routeAccounts: 20,
-  /** Of an installation, senders that some account refuses: every process has all of them in memory. */
+  /** Senders of an installation that some account refuses. Every process has all of them in memory. */
   closedSenders: 10_000,
-  /** The same of one account, so that made-up senders of one leave room for those of others. */
+  /**
+   * Closed senders of one account, so that invented senders of one account leave room for those of others.
+   */
   closedSendersOfAccount: 500,
   /** A receipt of what was handed over before a sender was reopened comes within this, or not at all. */
   reopenedSenderDays: 7,
@@ -364,7 +382,10 @@ export const LIMITS = {
   carriersPollMs: 2_000,
   /** A refused account that was made by the API is tried at least so often, because an owner changes it and watches. */
   accountProbeMs: 30_000,
-  /** What a process says of a paused account holds for so long without being repeated: a few polls may be late. */
+  /**
+   * How long other processes believe that an account is paused, unless its process repeats it. A few polls
+   * may be late.
+   */
   accountPauseLeaseMs: 10_000,
   /** Another process that is refused too tries in the place of one that has had nothing to try with for so long. */
   accountFollowMs: 5_000,
@@ -388,7 +409,7 @@ export const LIMITS = {
   vendorAnswerBytes: 1 * MiB,
   /** A voice document is served for so long after its call's end, in case the carrier asks for it again. */
   endedCallMinutes: 10,
-  /** Twilio queues calls for a day at most; one that was not heard of for longer is over. */
+  /** Twilio queues calls for a day at most. A call without an event for longer counts as over. */
   silentCallHours: 26,
   /** Twilio places one call a second, and queues what is more where no pause reaches it. */
   vendorCallsPerSecond: 1,
@@ -396,7 +417,7 @@ export const LIMITS = {
   vonageCallsPerSecond: 3,
   /** An account with as many calls as it may have is looked at again after this. */
   callSlotMs: 500,
-  /** A call of whose end nothing is heard holds its place for so long beyond its ringing and its length. */
+  /** A call whose end is not reported keeps its place for so long beyond its ringing and its length. */
   callSlotGraceSeconds: 60,
   /** Calls a second at Telnyx, which takes 150 in 5 seconds. */
   telnyxCallsPerSecond: 25,
@@ -491,9 +512,9 @@ export const LIMITS = {
   /** An address is suppressed when its mail failed temporarily on this many days of that many. */
   softBounceDays: 5,
   softBounceWindowDays: 30,
-  /** Of the unsubscribe form. */
+  /** Body of the unsubscribe form. */
   unsubscribeBodyBytes: 4 * KiB,
-  /** Of a browser's Accept-Language, which rarely lists more than five languages. */
+  /** Length of a browser's Accept-Language, which rarely lists more than five languages. */
   acceptLanguageChars: 200,
   /** Changes by one link, and wrong links from one address, per minute. */
   unsubscribesPerMinute: 20,
@@ -504,11 +525,14 @@ export const LIMITS = {
    * others, and as many at once as fill the connections for requests several times over. */
   requestsPerSecondDefault: 500,
   requestsAtOnceDefault: 50,
-  /** Of a workspace, per process: long polls, progress streams and exports. */
+  /** Long polls, progress streams and exports of a workspace that one process serves at once. */
   streamsPerWorkspace: 200,
-  /** Of a workspace, per process: more than the connections for requests, which they take in turn. */
+  /**
+   * Imports of a workspace that one process runs at once: more than its connections for requests, which the
+   * imports take in turn.
+   */
   importsPerWorkspace: 10,
-  /** Of a workspace: each makes pages of lists and sweeps longer, and none of them is deleted by itself. */
+  /** Campaigns of a workspace. Each makes lists and sweeps slower, and none of them is deleted by itself. */
   campaignsPerWorkspace: 100_000,
   listsPerWorkspace: 10_000,
   contactsPerWorkspace: 10_000_000,
@@ -566,7 +590,7 @@ export const LIMITS = {
   smtpInboundBytes: 10 * MiB,
   // Anyone may send such mail, and the time to parse some of it grows with the square of its size.
   smtpInboundReadBytes: 64 * KiB,
-  /** Of each part of a report; a report about one recipient has a few hundred characters. */
+  /** Characters of each part of a delivery report; a report about one recipient has a few hundred. */
   smtpReportChars: 16 * KiB,
   smtpInboundConnections: 50,
   smtpInboundRecipients: 20,
@@ -590,7 +614,10 @@ export const LIMITS = {
   smppReferences: 50_000,
   /** Parts remembered for their receipts, some 0.7 KiB each; the others are looked up. */
   smppPartIds: 20_000,
-  /** Receipts and inbound messages waiting to be processed; beyond it the centre is asked to come again. */
+  /**
+   * Receipts and inbound messages waiting to be processed; above it the centre is asked to send them again
+   * later.
+   */
   smppDeliveries: 2_000,
   /** A receipt without a message waits this long for the answers that were under way when it came. */
   smppEarlyMs: 1_000,
@@ -630,7 +657,7 @@ export const LIMITS = {
   /** The first shard of an audience of more than twice as many; each further one is twice as large. The first one
    * is filled within a tenth of a second, and sent while the others are. */
   firstShardContacts: 2_500,
-  /** Contacts judged and frozen in one transaction: a tenth of a second's work, after which control is read. */
+  /** Contacts frozen in one transaction: a tenth of a second's work, after which control is read. */
   audiencePieceContacts: 5_000,
   /** Pieces that a process freezes at once, in turn by run: each holds a connection and keeps a core busy. */
   audiencePiecesAtOnce: 2,
@@ -764,7 +791,10 @@ export const LIMITS = {
    * Nearly all receipts of SMS come within a minute; those of email within ten, when a relay asked to come
    * again. */
   fallbackAfterSecondsDefault: 600,
-  /** Recipients that one statement judges for their next channel: a few tenths of a second on a busy machine. */
+  /**
+   * Recipients for whom one statement decides on their next channel: a few tenths of a second on a busy
+   * machine.
+   */
   turnsAtOnce: 2_000,
   /** Least time between two looks for next channels, and the largest share of the time that looks may take. */
   turnLookMs: 1_000,
@@ -804,8 +834,10 @@ export const LIMITS = {
   /** Temporal starts occurrences by itself that it missed within this time; the reconciler starts older ones. */
   scheduleCatchUpSeconds: 3_600,
   gatewayTimeoutMs: 30_000,
-  /** How long another server may answer in the messaging service's place before a person is told: more than a
-   * restart behind a proxy takes. */
+  /**
+   * How long another server may answer in the messaging service's place before the run fails with a message
+   * to the operator: longer than a restart behind a proxy takes.
+   */
   strangeServiceMs: 300_000,
   /** Size of one answer of the messaging service: a page of a thousand events, each with a carrier's data. */
   gatewayAnswerBytes: 32 * MiB,
@@ -854,7 +886,7 @@ export const LIMITS = {
   callDocumentHops: 3,
   /** How long the detector listens for who answered; it has always decided by then. */
   callListenMs: 90_000,
-  /** Of one call: reported key inputs, spoken texts that its record keeps, and their characters. */
+  /** Key inputs and spoken texts that the record of one call keeps, and the characters of these texts. */
   callEntries: 30,
   callSaid: 50,
   callSaidChars: 4_000,

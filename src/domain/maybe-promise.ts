@@ -1,6 +1,7 @@
 /**
- * A value, or a promise of it. What is asked for by every request and is nearly always in memory is returned as it is,
- * because each promise on the way costs about a microsecond while asynchronous contexts are followed.
+ * A value, or a promise of it. A value that every request needs and that is nearly always in memory is
+ * returned without a promise, because each promise on the way costs about a microsecond while asynchronous
+ * contexts are followed.
  */
 export type MaybePromise<Value> = Value | Promise<Value>;
 

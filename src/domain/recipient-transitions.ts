@@ -29,37 +29,37 @@ export interface RecipientEvent {
  */
 export function applyEvent(
   standing: RecipientRow,
-  news: RecipientEvent,
+  event: RecipientEvent,
   rule: DeliveryRule | undefined,
   nowMs: number,
 ): RecipientRow {
-  if (RECIPIENT_RANK[news.state] <= RECIPIENT_RANK[standing.state]) return standing;
-  if (news.attempt !== standing.attempt) {
-    return reachedAfterAll(standing, news) ? ended(standing, news) : standing;
+  if (RECIPIENT_RANK[event.state] <= RECIPIENT_RANK[standing.state]) return standing;
+  if (event.attempt !== standing.attempt) {
+    return reachedAfterAll(standing, event) ? ended(standing, event) : standing;
   }
   // The page or the feed counts the attempt, whichever comes first. For a stored `accepted`, the page has
   // counted it.
   const counted = standing.state === 'pending' || standing.state === 'waiting' ? 1 : 0;
   const known = { ...standing, attempts: Math.max(1, standing.attempts + counted) };
-  const tried = { uid: news.uid, attempts: known.attempts, dueAt: known.dueAt };
-  if (rule?.retriesFailed && news.state === 'failed' && failedForTheMoment(news.code)) {
-    return follow(known, afterFailure(rule, tried, nowMs, { code: news.code }));
+  const tried = { uid: event.uid, attempts: known.attempts, dueAt: known.dueAt };
+  if (rule?.retriesFailed && event.state === 'failed' && failedForTheMoment(event.code)) {
+    return follow(known, afterFailure(rule, tried, nowMs, { code: event.code }));
   }
-  if (rule?.resends && news.state === 'unknown') {
+  if (rule?.resends && event.state === 'unknown') {
     const next = afterDoubt(rule, tried, nowMs);
-    const doubts = next.state === 'waiting' ? [...known.doubts, news.attempt] : known.doubts;
+    const doubts = next.state === 'waiting' ? [...known.doubts, event.attempt] : known.doubts;
     return follow({ ...known, doubts }, next);
   }
-  return ended(known, news);
+  return ended(known, event);
 }
 
 /**
  * An earlier attempt succeeded after all. Its `sent` changes something only if that attempt was in doubt,
  * because a failed one was handed over before it failed.
  */
-function reachedAfterAll({ attempt, doubts }: RecipientRow, news: RecipientEvent): boolean {
-  if (news.attempt > attempt) return false;
-  return news.state === 'delivered' || (news.state === 'sent' && doubts.includes(news.attempt));
+function reachedAfterAll({ attempt, doubts }: RecipientRow, event: RecipientEvent): boolean {
+  if (event.attempt > attempt) return false;
+  return event.state === 'delivered' || (event.state === 'sent' && doubts.includes(event.attempt));
 }
 
 function ended(standing: RecipientRow, { state, code }: RecipientEvent): RecipientRow {

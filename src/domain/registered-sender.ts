@@ -6,7 +6,7 @@ export interface RegisteredSender {
   id: string;
   workspace: string;
   channel: Channel;
-  /** Of email a domain; otherwise a number, short code or name. */
+  /** For email a domain; for SMS and voice a number, short code or name. */
   sender: string;
   /** With which key mail of the domain is signed. */
   dkim: { selector: string } | undefined;

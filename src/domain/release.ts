@@ -4,7 +4,7 @@ import type { RecipientState } from './recipient';
 /**
  * Release in stages (docs/campaigns.md): first a part of the audience, then, after a wait, the next part, as
  * long as not too many messages fail. After the listed stages comes one more, which has the rest of the
- * audience and is not judged.
+ * audience and no gates.
  */
 export interface ReleaseOptions {
   stages: readonly StageOptions[];
@@ -135,8 +135,9 @@ export function closesAtOnce({ metric, above, minSample }: Gate, { counts, conta
 }
 
 /**
- * Whether the gates are judged. After the operator has resumed a run at a closed gate of stage `passedTo`, none
- * is judged before the next stage's end: neither at the end of that stage, nor while the next one is sent.
+ * Whether the gates are evaluated. After the operator has resumed a run at a closed gate of stage `passedTo`,
+ * none is evaluated before the next stage's end: neither at the end of that stage, nor while the next one is
+ * sent.
  */
 export function isJudgedAtEnd({ stage, stages, passedTo }: StageOfRun): boolean {
   return stage < stages && stage > passedTo;

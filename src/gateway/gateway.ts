@@ -84,9 +84,8 @@ export type SendAnswer =
   | { kind: 'unknown' };
 
 /**
- * `refused`: the service judged this message, and it failed temporarily. `throttled`: the service asked for a
- * lower rate. `down`: the message was not judged, because the service was not reached or refused the whole
- * request.
+ * `refused`: the service refused this message temporarily. `throttled`: the service asked for a lower rate.
+ * `down`: the message was not looked at, because the service was not reached or refused the whole request.
  */
 export type WhyLater = 'refused' | 'throttled' | 'down';
 

@@ -13,7 +13,7 @@ const STRANGE_RETRY_MS = 10_000;
  */
 export function messageAnswer(answer: HttpAnswer): SendAnswer {
   const body = answer.body as { code?: string; data?: { state?: string } } | undefined;
-  return judge(answer.status, body?.code, body?.data?.state, retryAfterMs(answer, RETRY_DEFAULT_MS));
+  return classify(answer.status, body?.code, body?.data?.state, retryAfterMs(answer, RETRY_DEFAULT_MS));
 }
 
 /**
@@ -30,7 +30,7 @@ export function strangeAnswer(answer: HttpAnswer, lasts: boolean): SendAnswer {
 export function bulkAnswers(answer: HttpAnswer, count: number, known?: SendAnswer): SendAnswer[] {
   const results = (answer.body as { data?: { results?: BulkResult[] } } | undefined)?.data?.results;
   if (answer.status === 207 && results?.length === count) {
-    return results.map((result) => judge(result.status, result.code, result.state, RETRY_DEFAULT_MS));
+    return results.map((result) => classify(result.status, result.code, result.state, RETRY_DEFAULT_MS));
   }
   const each = ofWhole(known ?? messageAnswer(answer));
   return Array.from({ length: count }, () => each);
@@ -50,7 +50,7 @@ interface BulkResult {
   code?: string;
 }
 
-function judge(
+function classify(
   status: number,
   code: string | undefined,
   state: string | undefined,

@@ -69,7 +69,7 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
       async (request) => {
         const { params, body } = request;
         const found = problemsOf(request);
-        // What is wrong with the change alone must not hide what is wrong with the account that comes of it.
+        // Report the errors of the change and of the resulting account together.
         const changed = await store.change(params.id, membersOf(body), (merged) =>
           parseBody(accountBody, merged, found),
         );
@@ -108,7 +108,7 @@ function membersOf(body: AccountChange): AccountChange {
   };
 }
 
-/** Of the secrets only the names that are set. */
+/** Shows the names of the secrets that are set, and never their values. */
 function shown({ secretNames, ratePerSecond, ...account }: Account) {
   return { ...account, secrets: [...secretNames], ...(ratePerSecond === undefined ? {} : { ratePerSecond }) };
 }

@@ -181,7 +181,7 @@ const resetPassword: Operation = {
   id: 'resetPassword',
   access: { role: 'admin' },
   summary: 'Give a user a new password',
-  description: 'Ends the user’s sessions. Without a `password` a strong one is made, and told once.',
+  description: 'Ends the user’s sessions. Without a `password` a strong one is generated, and shown once.',
   body: { ...jsonBody(passwordBody, { made: {} }), optional: true },
   answers: {
     200: json(

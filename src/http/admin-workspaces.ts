@@ -1,13 +1,26 @@
-import { newWorkspace, workspaceBody } from '../contracts/admin';
+import { adminListQuery, newWorkspace, workspaceBody, workspaces } from '../contracts/admin';
+import { answer, timestamp } from '../contracts/common';
 import type { Identity } from '../messaging/access/identity';
-import { EXAMPLE, NO_STORE } from './openapi/examples';
+import { answered, EXAMPLE, NO_STORE, page, paged } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { generatorOf } from './request/idempotency';
 import type { App } from './request/routing';
 
-/** New customers of the installation; only an owner creates them (api.md 11). */
-export function adminWorkspaceRoutes(identity: Pick<Identity, 'createWorkspace'>): (app: App) => void {
+/** The customers of the installation; only an owner lists and creates them (api.md 11). */
+export function adminWorkspaceRoutes(
+  identity: Pick<Identity, 'createWorkspace' | 'listWorkspaces'>,
+): (app: App) => void {
   return (app) => {
+    app.get(
+      '/api/admin/workspaces',
+      { config: { auth: 'session' }, schema: { operation: listWorkspaces, querystring: adminListQuery } },
+      async ({ query: { page, limit } }) => {
+        const { workspaces: found, total } = await identity.listWorkspaces({ page, limit });
+        const listed = found.map((one) => ({ ...one, createdAt: timestamp(one.createdAt) }));
+        return { ...answer(200, 'Workspaces', listed), pagination: { page, limit, total } };
+      },
+    );
+
     app.post(
       '/api/admin/workspaces',
       {
@@ -26,6 +39,24 @@ export function adminWorkspaceRoutes(identity: Pick<Identity, 'createWorkspace'>
 }
 
 const tag = 'Administration';
+
+const listWorkspaces: Operation = {
+  id: 'listWorkspaces',
+  access: { role: 'owner' },
+  tag,
+  summary: 'List workspaces',
+  description:
+    'All workspaces of the installation, newest first, each with its id and name. What is in them is shown only to their own users.',
+  parameters: paged,
+  answers: {
+    200: json('A page of workspaces.', workspaces, {
+      ...answered(200, 'Workspaces', [
+        { id: EXAMPLE.workspace, name: 'Harbour Books', createdAt: EXAMPLE.at },
+      ]),
+      pagination: page(1),
+    }),
+  },
+};
 
 const createWorkspace: Operation = {
   id: 'createWorkspace',

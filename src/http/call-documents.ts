@@ -40,7 +40,11 @@ async function serve(deps: Deps, request: FastifyRequest, reply: FastifyReply) {
   const account = call && (await deps.accounts.find(call.kind, call.account_id));
   if (!voice || !account) throw nothing();
   const reading = voice.readRequest(callbackOf(request, deps.publicUrl()), account);
-  if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the carrier’s');
+  if (reading.kind === 'refused')
+    throw new DomainError(
+      'forbidden',
+      'The signature is not the carrier’s; compare the secret of the account with the carrier’s',
+    );
   const next = await deps.calls.next(token, step, reading.facts);
   if (!next) throw nothing();
   await deps.receiptsOf(account.provider)(next.receipts);

@@ -101,7 +101,7 @@ const exportCalls: Operation = {
   tag: 'Campaigns',
   summary: 'Export the calls of a campaign',
   description:
-    'Of the current run or the one of `runId`, by recipient and attempt; streamed, whatever their number. `branch`, `said` and `recording` stand as the provider tells them, as JSON if they are more than a text. Values stand as they are: to open the file in a spreadsheet, import it with every column as text.',
+    'Of the current run or the one of `runId`, by recipient and attempt; streamed, whatever their number. `branch`, `said` and `recording` stand as the provider reports them, as JSON if they are more than a text. Values stand as they are: to open the file in a spreadsheet, import it with every column as text.',
   parameters: { id: EXAMPLE.campaign },
   answers: {
     200: {

@@ -116,7 +116,7 @@ const campaignActions: Record<Action, Operation> = {
       errors: ['approval_required', 'recipients_deleted'],
     },
   ),
-  cancel: acting('cancel', 'Cancel a campaign', 'For good: whoever was not written to will not be.', {
+  cancel: acting('cancel', 'Cancel a campaign', 'For good: recipients who were not written to will not be.', {
     message: 'Campaign canceled',
     status: 'active',
     phase: 'planning',
@@ -130,7 +130,7 @@ const retryFailed: Operation = {
   tag: 'Campaigns',
   summary: 'Send again to recipients that were not reached',
   description:
-    'To those of the current run whose state is one of `states` and, with `codes`, whose code is one of these, and to nobody else; `rejected` needs `codes`; each gets a new attempt under a new uid. Possible while the campaign is `running`, `paused` or `finishing`, and when it is `completed` or `failed`: then it goes on. Whoever is sent to again waits, so repeating it right away finds nobody; under an `Idempotency-Key` it is of those who had failed when it was called first.',
+    'To those of the current run whose state is one of `states` and, with `codes`, whose code is one of these, and to no other recipient; `rejected` needs `codes`; each gets a new attempt under a new uid. Possible while the campaign is `running`, `paused` or `finishing`, and when it is `completed` or `failed`: then it goes on. Recipients that are sent to again wait, so that repeating the call right away finds none; under an `Idempotency-Key` it concerns those who had failed at the first call.',
   body: {
     ...jsonBody(retryFailedBody, {
       failed: { states: ['failed', 'undelivered'] },

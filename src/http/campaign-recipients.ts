@@ -86,7 +86,7 @@ const appendRecipients: Operation = {
   tag: 'Campaigns',
   summary: 'Add recipients to a campaign',
   description:
-    'For audiences too large for one request: create the campaign with `start: false`, add its recipients, then start it. JSON of up to 10,000, or newline-delimited JSON or CSV of any length, read as fast as it can be stored; a line has at most 64 KiB. Each row is judged alone, as a row of an import is, and the answer is that of an import: its counts are of contacts. Possible while the campaign can be edited; once it has started the answer is `campaign_started`, and what was added before that stays. Adding the same rows again changes nothing, which is what to do when a connection broke. An `Idempotency-Key` is heeded for JSON.',
+    'For audiences too large for one request: create the campaign with `start: false`, add its recipients, then start it. JSON of up to 10,000, or newline-delimited JSON or CSV of any length, read as fast as it can be stored; a line has at most 64 KiB. Each row is checked alone, as a row of an import is, and the answer is that of an import: its counts are of contacts. Possible while the campaign can be edited; once it has started the answer is `campaign_started`, and what was added before that stays. Adding the same rows again changes nothing, which is what to do when a connection broke. An `Idempotency-Key` is heeded for JSON.',
   parameters: { id: EXAMPLE.campaign, country: 'US' },
   body: {
     content: {

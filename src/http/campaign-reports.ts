@@ -181,7 +181,7 @@ export const watchCampaign: Operation = {
   tag: 'Campaigns',
   summary: 'Watch the progress of a campaign',
   description:
-    'Server-sent events named `progress`, for `EventSource` and anything like it. The data of each is the whole progress as JSON: what the campaign itself answers under the same names, `release` among them if it goes in stages. One comes at once, then whenever something has changed, and while the run goes on at least every second. The stream ends after `completed`, `canceled` or `failed`, when the credentials are no longer good, and when the server stops. An event that was missed need not be repeated: whoever comes back with `Last-Event-ID` is told what is new, and answered 204, which tells a browser to stay away, when that was the last there is. Comments keep a quiet connection open.',
+    'Server-sent events named `progress`, for `EventSource` and anything like it. The data of each is the whole progress as JSON: what the campaign itself answers under the same names, `release` among them if it goes in stages. One comes at once, then whenever something has changed, and while the run goes on at least every second. The stream ends after `completed`, `canceled` or `failed`, when the credentials are no longer good, and when the server stops. An event that was missed need not be repeated: a caller that comes back with `Last-Event-ID` gets what is new, or, when that was the last event, 204, after which a browser does not come back. Comments keep a quiet connection open.',
   parameters: { id: EXAMPLE.campaign },
   answers: {
     200: {

@@ -126,7 +126,7 @@ const TRIGGER = {
   start: false,
 };
 
-/** For readers: rows are judged one by one. */
+/** For readers of the document, because rows are checked one by one. */
 const SHOWN = campaignBody.safeExtend({
   recipients: z.array(contactRow).min(1).max(LIMITS.contactsPerRequest).optional(),
 });
@@ -184,7 +184,7 @@ const createCampaign: Operation = {
   tag: 'Campaigns',
   summary: 'Create or edit a campaign',
   description:
-    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`, or `paused` before it has begun, and no occurrence of it goes on; what is paused stays so unless `start` is true. It starts at once, or when `schedule.startAt` says, or again and again by `schedule.cron`, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.\n\nWith more contacts than the policy’s `approval` allows it stays a draft, or becomes one, whatever `start` says, until `POST …/approve`.\n\n`recipients` beside `contactListId` or in its place creates and starts a campaign in one call. Each row is judged alone, as a row of an import is, with `?country=` as the region of phone numbers; one wrong row refuses the whole request, unless `skipInvalid` is true. Recipients become contacts of the workspace, in an audience of this campaign alone; their `params` go before the contact’s own and stay with the campaign. An edit with `recipients` replaces that audience, one without keeps it.',
+    'With a `campaignId`, edits that campaign, which is possible while its phase is `draft` or `scheduled`, or `paused` before it has begun, and no occurrence of it goes on; what is paused stays so unless `start` is true. It starts at once, or when `schedule.startAt` says, or again and again by `schedule.cron`, unless `start` is false. `settings` has exactly the listed channels; templates and lists must exist, and every placeholder must be one that at least one contact has a value for. `exclude.campaignIds` leaves out whom those campaigns have reached on the same channel when the audience is frozen (states `sending`, `accepted`, `sent`, `delivered` and `unknown`), by contact and by address.\n\nWith more contacts than the policy’s `approval` allows it stays a draft, or becomes one, whatever `start` says, until `POST …/approve`.\n\n`recipients` beside `contactListId` or in its place creates and starts a campaign in one call. Each row is checked alone, as a row of an import is, with `?country=` as the region of phone numbers; one wrong row refuses the whole request, unless `skipInvalid` is true. Recipients become contacts of the workspace, in an audience of this campaign alone; their `params` go before the contact’s own and stay with the campaign. An edit with `recipients` replaces that audience, one without keeps it.',
   parameters: { country: 'US' },
   body: jsonBody(campaignBody, { create: CREATE, edit: THREE, trigger: TRIGGER }, SHOWN),
   answers: {

@@ -14,7 +14,7 @@ import type { App } from './request/routing';
 export function consoleRoutes(directory: string): (app: App) => Promise<void> {
   const page = readFileSync(join(directory, 'index.html'), 'utf8');
   const pages = { some: Buffer.from(marked(page, 'some')), none: Buffer.from(marked(page, 'none')) };
-  // What was compressed at build is chosen by `accept-encoding` and has no address of its own.
+  // Compressed files are served by `accept-encoding` and have no address of their own.
   const files = new Set(readdirSync(join(directory, 'assets')).filter((name) => !/\.(br|gz)$/.test(name)));
   const config = { auth: 'open' } as const;
 

@@ -211,7 +211,7 @@ const importContacts: Operation = {
   summary: 'Import contacts into a list',
   description: `JSON of up to 10,000 contacts, or CSV of any length, which is read as fast as it can be stored. A CSV has a header row; the columns \`externalId\`, \`name\`, \`email\`, \`phone\`, \`timezone\` and \`locale\` are fields, and every other column becomes a param, its name in upper case. Comma, semicolon and tab are told apart.
 
-A contact is known by its \`externalId\`, else its email address, else its phone number; one that is known already takes over what the row gives. Each row is judged alone and is wholly in or wholly out. A phone number must be as long as those of its country are; whether its range is in use is not asked. Importing the same again changes nothing, which is what to do when a connection broke. An \`Idempotency-Key\` is heeded for JSON.`,
+A contact is known by its \`externalId\`, else its email address, else its phone number; one that is known already takes over what the row gives. Each row is checked alone and is wholly in or wholly out. A phone number must be as long as those of its country are; whether its range is in use is not asked. Importing the same again changes nothing, which is what to do when a connection broke. An \`Idempotency-Key\` is heeded for JSON.`,
   parameters: { id: EXAMPLE.list, country: 'US' },
   body: {
     content: {

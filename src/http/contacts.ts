@@ -51,7 +51,7 @@ export function contactRoutes(app: App, { contacts }: { contacts: Contacts }): v
   });
 
   const exporting = { operation: exportContact, params: idParams };
-  // Without HEAD: it would read everything to show none of it.
+  // Without HEAD, because it would read all rows and return none of them.
   app.get(
     '/api/contact/:id/export',
     { config, schema: exporting, exposeHeadRoute: false },
@@ -66,19 +66,33 @@ export function contactRoutes(app: App, { contacts }: { contacts: Contacts }): v
   );
 }
 
-/** As any other answer, written as its entries are read. */
-async function* asJson({ contact, lists, pages }: ContactExport): AsyncGenerator<string> {
+/** As any other answer, written as its entries and messages are read. */
+async function* asJson(found: ContactExport): AsyncGenerator<string> {
+  const { contact, lists, audiences, entries, messages } = found;
   const whole = JSON.stringify(
-    answer(200, 'All that is known of the contact', { contact, lists, entries: [] }),
+    answer(200, 'All that is known of the contact', { contact, lists, audiences }),
   );
-  const end = ']}}';
-  yield whole.slice(0, -end.length);
-  let separator = '';
+  yield whole.slice(0, -END.length);
+  yield ',"entries":';
+  yield* arrayOf(entries, presentEntry);
+  yield ',"messages":';
+  yield* arrayOf(messages, (message) => message);
+  yield END;
+}
+
+/** Of the answer, and of its `data`. */
+const END = '}}';
+
+async function* arrayOf<Row>(
+  pages: AsyncIterable<Row[]>,
+  present: (row: Row) => object,
+): AsyncGenerator<string> {
+  let before = '[';
   for await (const page of pages) {
-    yield separator + page.map((entry) => JSON.stringify(presentEntry(entry))).join(',');
-    separator = ',';
+    yield before + page.map((row) => JSON.stringify(present(row))).join(',');
+    before = ',';
   }
-  yield end;
+  yield before === '[' ? '[]' : ']';
 }
 
 const CONTACT = {
@@ -161,7 +175,7 @@ const exportContact: Operation = {
   tag: 'Contact lists',
   summary: 'Export all that is known of a contact',
   description:
-    'The contact, its lists, and every entry of its timeline, newest first: its part in each run with the messages and their events, runs that left it out and why, durable sends, what counts for caps, and blocks of the suppression list. Streamed, however much it is.',
+    'The contact, its lists, the campaigns that brought it among their own recipients, and every entry of its timeline, newest first: its part in each run with the messages and their events, runs that left it out and why, durable sends, what counts for caps, and blocks of the suppression list. `values` is what was filled in for the person. `messages` are all messages to any address that the contact has or was sent to under, oldest first, also those that no campaign sent. Streamed, however much it is.',
   answers: {
     200: json(
       'All of it.',
@@ -169,7 +183,9 @@ const exportContact: Operation = {
       answered(200, 'All that is known of the contact', {
         contact: CONTACT,
         lists: [{ id: EXAMPLE.list, name: 'Customers', addedAt: EXAMPLE.at }],
+        audiences: [],
         entries: [],
+        messages: [],
       }),
       { 'content-disposition': 'A name for the file.' },
     ),

@@ -99,7 +99,7 @@ const createDurableSend: Operation = {
   bound: 'sending',
   tag: 'Durable sends',
   summary: 'Send a message durably',
-  description: `A message with a workflow of its own, which waits for \`sendAt\`, sends, tries again what failed for the moment, redials, and ends with the outcome. It is on disk before the answer, and goes on across any crash. It is sent through the messaging service that this installation is set up with, which also judges the template and its values: a message that it refuses ends as \`rejected\`. What no account of it can do is refused at once, 422 \`not_possible\`, where the service tells (\`GET /send-msg/check\`).
+  description: `A message with a workflow of its own, which waits for \`sendAt\`, sends, tries again what failed for the moment, redials, and ends with the outcome. It is on disk before the answer, and goes on across any crash. It is sent through the messaging service that this installation is set up with, which also judges the template and its values: a message that it refuses ends as \`rejected\`. What no account of it can do is refused at once, 422 \`not_possible\`, if the service reports it (\`GET /send-msg/check\`).
 
 **Idempotent on \`uid\`**, apart from the \`uid\`s of \`send-msg\`: the same \`uid\` with the same content gives the send that is there with its present state; with other content it is 409 \`uid_conflict\`.
 
@@ -117,7 +117,7 @@ const readDurableSend: Operation = {
   tag: 'Durable sends',
   summary: 'Read a durable send',
   description:
-    'Over when `finishedAt` is set; receipts that come later still move `state`. At a service that tells no outcomes, `accepted` is the end.',
+    'Over when `finishedAt` is set; receipts that come later still move `state`. At a service that reports no outcomes, `accepted` is the end.',
   parameters: { id: EXAMPLE.send },
   answers: { 200: json('The send.', durableSend, answered(200, 'Durable send', PENDING)) },
 };

@@ -140,7 +140,7 @@ const TOLD = `\`summary\`, \`detail\` and \`evidence\` are sentences that can be
 
 \`next.why\` is the reason for which the recipient waits, \`next.at\` when it goes on, where that is known. Of several reasons \`stopped\`, \`paused\`, \`gate\`, \`stage\`, \`schedule\` and \`hold\` come first, in this order; then the one that ends last. \`next\` is null when nothing is next.
 
-\`steps\` tell what happened, oldest first. The ledger knows when the audience was frozen and what was planned; the service that the campaign is sent through tells of the messages: \`rendered\` and \`handed_over\` with the account, the carrier’s id and the milliseconds from acceptance until the hand-over was recorded. A service that has not the capability \`stories\` tells no more than its answer, and the last step says so.`;
+\`steps\` tell what happened, oldest first. The ledger knows when the audience was frozen and what was planned; the service that the campaign is sent through reports about the messages: \`rendered\` and \`handed_over\` with the account, the carrier’s id and the milliseconds from acceptance until the hand-over was recorded. A service without the capability \`stories\` reports no more than its answer, and the last step says so.`;
 
 const explainRecipient: Operation = {
   id: 'explainRecipient',

@@ -8,7 +8,7 @@ import type { Log } from '../log';
 import type { CallbackAccounts, FoundAccount } from '../messaging/carriers/callback-accounts';
 import { type CommandedCall, commandAgain, commandNext } from '../messaging/commanded-calls';
 import type { Delivery } from '../messaging/delivery';
-import type { CallNews, VendorCalls } from '../messaging/vendor-calls';
+import type { CallReport, VendorCalls } from '../messaging/vendor-calls';
 import type { MailEventTools } from '../providers/mail-events/mail-events';
 import { MAIL_SERVICES } from '../providers/mail-events/mail-services';
 import type { InboundSink, ReceiptSink } from '../providers/provider';
@@ -29,7 +29,7 @@ import type { App } from './request/routing';
 
 export interface InboundVendorsDeps {
   accounts: CallbackAccounts;
-  /** Of the provider that an account is called. */
+  /** Takes the receipts of one provider, which is named by its account. */
   receiptsOf(provider: string): ReceiptSink;
   inboundOf(provider: string): InboundSink;
   sendersRefused: Delivery['sendersRefused'];
@@ -75,7 +75,7 @@ async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyRe
   if (isMailVendor(kind)) return takeMailEvents(deps, kind, request);
   const { vendor, account } = await accountOf(deps, request.params as { kind: string; account: string });
   const reading = vendor.readCallback(callbackOf(request, deps.publicUrl()), account);
-  if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the carrier’s');
+  if (reading.kind === 'refused') throw wrongSignature('carrier', account.id);
   if (reading.kind === 'unsigned') {
     const text = 'There is no signature; sent again with one, it is taken';
     throw new DomainError('dependency_down', text, { retryAfterSeconds: 1 });
@@ -89,6 +89,12 @@ async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyRe
   await deps.inboundOf(account.provider)(reading.inbound);
   return reply.type(reading.reply.type).send(reading.reply.body);
 }
+
+const wrongSignature = (whose: 'carrier' | 'service', account: string) =>
+  new DomainError(
+    'forbidden',
+    `The signature is not the ${whose}’s; compare the secrets of account ${account} with the ${whose}’s`,
+  );
 
 /** A carrier may take a message and then refuse its sender, as for a number that is not registered. */
 const refusalsAmong = (kind: VendorKind, { receipts, calls }: Extract<CallbackReading, { kind: 'read' }>) =>
@@ -117,14 +123,17 @@ async function takeMailEvents(deps: InboundVendorsDeps, service: MailVendor, req
       }),
   });
   if (reading.kind === 'unauthenticated') {
-    throw new DomainError('unauthenticated', 'Name or password are not those of the account');
+    throw new DomainError(
+      'unauthenticated',
+      `Name or password are not those of account ${account.id}; correct them at the service`,
+    );
   }
-  if (reading.kind === 'refused') throw new DomainError('forbidden', 'The signature is not the service’s');
+  if (reading.kind === 'refused') throw wrongSignature('service', account.id);
   await deps.receiptsOf(account.provider)(reading.receipts);
   return answer(200, 'Taken', { receipts: reading.receipts.length, inbound: 0 });
 }
 
-/** What comes of it is stored before the call is steered, and before it may be forgotten. */
+/** Stores the receipts before it steers the call, and before the call may be forgotten. */
 async function hear(
   deps: InboundVendorsDeps,
   vendor: Vendor,
@@ -153,7 +162,7 @@ async function command(
   commands: VendorCommands,
   { id, ...found }: FoundAccount,
   facts: CallFacts & { providerId: string },
-  steer: CallNews['steer'],
+  steer: CallReport['steer'],
 ): Promise<void> {
   const { messageId, providerId } = facts;
   if (messageId === undefined) return;

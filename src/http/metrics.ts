@@ -19,7 +19,7 @@ const readMetrics: Operation = {
   tag: 'Operation',
   summary: 'Read what the process counts',
   description:
-    'For Prometheus. Open to whoever asks from the same machine and not through a proxy; from elsewhere, a Bearer token is needed.',
+    'For Prometheus. Open to every caller on the same machine that does not come through a proxy; from elsewhere, a Bearer token is needed.',
   answers: {
     200: {
       description: 'The text format of Prometheus.',

@@ -90,7 +90,10 @@ export function oidcRoutes({
           reply.header('set-cookie', checksCookie(sealChecks(sealing, checks), { secure: secure() }));
           return reply.redirect(url, 303);
         } catch (error) {
-          log.warn({ err: error, requestId: request.id }, 'The OpenID provider cannot be asked');
+          log.warn(
+            { err: error, requestId: request.id },
+            'A log-in at the OpenID provider could not be begun',
+          );
           return reply.redirect(refused('oidc_unavailable'), 303);
         }
       },

@@ -56,17 +56,17 @@ export function sendRoutes(
 
     const many = { config, bodyLimit: LIMITS.bulkBodyBytes, schema: { operation: sendMessages, body: bulk } };
     app.post('/send-msg/bulk', many, async (request, reply) => {
-      const judged = request.body.messages.map(judge);
-      const sendable = judged.flatMap((one) => (one.ok ? [one.answer] : []));
+      const checked = request.body.messages.map(check);
+      const sendable = checked.flatMap((one) => (one.ok ? [one.answer] : []));
       const { workspaceId } = callerOf(request);
       const outcomes = await delivery.acceptMany(workspaceId, sendable);
       void reply.header(ROOM_HEADER, roomText(delivery.outboxDepth(workspaceId)));
       let taken = 0;
-      const results = judged.map((one, i) => {
+      const results = checked.map((one, i) => {
         const outcome = one.ok ? outcomes[taken++] : one;
         return resultOf(outcome as Outcome<Accepted>, request.body.messages[i]);
       });
-      return reply.code(207).send(answer(207, 'Each message was judged alone', { results }));
+      return reply.code(207).send(answer(207, 'Each message was checked alone', { results }));
     });
   };
 }
@@ -79,7 +79,7 @@ const roomText = (depth: ReturnType<Delivery['outboxDepth']>) =>
     .map(([kind, { undelivered, bound }]) => `${kind}=${Math.max(0, bound - undelivered)}/${bound}`)
     .join(', ');
 
-function judge(given: unknown) {
+function check(given: unknown) {
   try {
     return { ok: true, answer: parseBody(message, given) } as const;
   } catch (error) {
@@ -189,7 +189,7 @@ const sendMessages: Operation = {
   tag: 'Sending',
   summary: 'Send many messages',
   description:
-    'Up to 1,000 messages in one request, each judged as if it had come alone: `data.results` has one entry for each, in order, with the status that it would have got. Only a malformed envelope fails as a whole. Sent again after a lost answer, what was taken already is a duplicate.',
+    'Up to 1,000 messages in one request, each checked as if it had come alone: `data.results` has one entry for each, in order, with the status that it would have got. Only a malformed envelope fails as a whole. Sent again after a lost answer, what was taken already is a duplicate.',
   body: jsonBody(
     bulk,
     {
@@ -204,9 +204,9 @@ const sendMessages: Operation = {
   ),
   answers: {
     207: json(
-      'Each message was judged alone.',
+      'Each message was checked alone.',
       bulkResults,
-      answered(207, 'Each message was judged alone', {
+      answered(207, 'Each message was checked alone', {
         results: [
           { uid: 'order-4712-ready', status: 202, state: 'accepted', duplicate: false },
           {

@@ -39,7 +39,7 @@ export interface ServerDeps {
   observe?: RequestObserver | undefined;
   /** Without it, requests are not traced. */
   traces?: RequestTraces | undefined;
-  /** Of each workspace; without them, as many requests as come. */
+  /** Bounds on the requests of each workspace. Without them, requests are not bounded. */
   requestBounds?: RequestBounds | undefined;
   /** What those requests have priority over. */
   foreground?: Foreground | undefined;

@@ -54,7 +54,8 @@ export function sessionRoutes({ sessions, publicUrl, tls = false }: SessionRoute
       { config: { auth: 'session', enrols: true }, schema: { operation: whoAmI } },
       async (request) => {
         const user = await sessions.whoAmI(callerOf(request).userId ?? '');
-        if (!user) throw new DomainError('unauthenticated', 'This user no longer exists');
+        if (!user)
+          throw new DomainError('unauthenticated', 'This user no longer exists; log in as another one');
         return { success: true, user };
       },
     );
@@ -85,7 +86,7 @@ const logIn: Operation = {
   tag: 'Authentication',
   summary: 'Log in',
   description:
-    'The session is in a cookie that scripts cannot read. It ends 12 hours after it was last used, and after 7 days in any case. Five failures for a user or an address in 15 minutes lock both out for the rest of them.',
+    'The session is in a cookie that scripts cannot read. It ends 12 hours after it was last used, and after 7 days in any case. After five failures of a user from one address in 15 minutes the user waits there, a minute at first and twice as long after each further one.',
   body: jsonBody(loginBody, { owner: { email: EXAMPLE.email, password: EXAMPLE.password } }),
   answers: {
     200: json(

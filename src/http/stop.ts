@@ -39,7 +39,7 @@ const beginStop: Operation = {
   tag: 'Stop',
   summary: 'Stop all that the workspace sends',
   description:
-    'Within a second nothing of this workspace is handed to any provider: campaigns, durable sends and single messages of either class. Only the confirmations of opt-outs still leave, and calls under way end by themselves. New messages are taken and wait, within the bound of the outbox; test sends are refused with 409 `stopped`. A message whose `expiresAt` passes meanwhile is told as `expired`. A workspace that is stopped already keeps the time, the caller and the reason of its first stop.',
+    'Within a second nothing of this workspace is handed to any provider: campaigns, durable sends and single messages of either class. Only the confirmations of opt-outs still leave, and calls under way end by themselves. New messages are taken and wait, within the bound of the outbox; test sends are refused with 409 `stopped`. A message whose `expiresAt` passes meanwhile is reported as `expired`. A workspace that is stopped already keeps the time, the caller and the reason of its first stop.',
   body: jsonBody(stopBody, { stop: { reason: STOP.reason } }),
   answers: { 200: json('Stopped.', begunStop, answered(200, 'The workspace is stopped', STOP)) },
 };

@@ -56,7 +56,7 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
         const { workspaceId } = callerOf(request);
         const { body } = request;
         if (body instanceof Readable) {
-          return answer(200, 'Addresses imported', await suppression.importCsv(workspaceId, body, judgeRow));
+          return answer(200, 'Addresses imported', await suppression.importCsv(workspaceId, body, checkRow));
         }
         const block = parseBody(suppressionBody, body);
         const { suppression: added, created } = await suppression.add(
@@ -96,7 +96,7 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
   };
 }
 
-const judgeRow: SuppressionImport = (values) => {
+const checkRow: SuppressionImport = (values) => {
   const checked = suppressionRow.safeParse(values, { reportInput: true });
   if (checked.success) return { block: checked.data };
   const findings = checked.error.issues.flatMap((issue) => fieldErrors(issue));
@@ -178,7 +178,7 @@ const addSuppression: Operation = {
   tag: 'Suppression',
   summary: 'Suppress an address, or a CSV of them',
   description:
-    'Looked at when an audience is frozen, when a message is accepted, and once more right before it is handed to a provider. `scope` is `workspace` unless it is `sender:` and one sender. A CSV has the columns `channel`, `address`, `reason` and, if wanted, `scope`; each row is judged alone.',
+    'Looked at when an audience is frozen, when a message is accepted, and once more right before it is handed to a provider. `scope` is `workspace` unless it is `sender:` and one sender. A CSV has the columns `channel`, `address`, `reason` and, if wanted, `scope`; each row is checked alone.',
   body: {
     content: {
       'application/json': {

@@ -131,7 +131,7 @@ const testTemplate: Operation = {
   },
   tag: 'Templates',
   summary: 'Send a test message',
-  description: 'A transactional message to whoever is named, tracked and counted as any other.',
+  description: 'A transactional message to the given address, tracked and counted as any other.',
   body: jsonBody(templateTestSend, {
     sms: { to: '+12025550123', from: '12345', params: { NAME: 'Ada', TOTAL: 42.5 } },
   }),

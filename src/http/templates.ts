@@ -262,7 +262,7 @@ const createTemplate: Operation = {
   tag: 'Templates',
   summary: 'Create a template',
   description:
-    'Placeholders are written `{{NAME}}`: upper-case letters, digits and underscores; anything else in braces is literal text. An email without a `body` is rendered from its layout, a call without one is compiled from its flow. Everything that is wrong is reported at once; what may be meant otherwise is told in `warnings`. Names are unique per channel. Takes up to 4 MiB.',
+    'Placeholders are written `{{NAME}}`: upper-case letters, digits and underscores; anything else in braces is literal text. An email without a `body` is rendered from its layout, a call without one is compiled from its flow. Everything that is wrong is reported at once; what may be a mistake is listed in `warnings`. Names are unique per channel. Takes up to 4 MiB.',
   body: BODY,
   answers: {
     201: json('Created, as version 1.', createdTemplate, {

@@ -154,7 +154,7 @@ const unsubscribeByLink: Operation = {
   tag: 'Suppression',
   summary: 'Unsubscribe by the link in a mail',
   description:
-    'One-click unsubscribing (RFC 8058), for the mail program or its service: no cookie, no redirection, and repeating it is harmless. From then on the workspace sends no email to the address, whoever the sender. With `action=resubscribe`, which is what the page offers afterwards, that block is lifted again, and no other.',
+    'One-click unsubscribing (RFC 8058), for the mail program or its service: no cookie, no redirection, and repeating it is harmless. From then on the workspace sends no email to the address, from any sender. With `action=resubscribe`, which is what the page offers afterwards, that block is lifted again, and no other.',
   parameters: { token: EXAMPLE.unsubscribeToken },
   body: {
     content: {

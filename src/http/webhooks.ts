@@ -209,7 +209,7 @@ const createWebhook: Operation = {
   tag,
   summary: 'Create a webhook',
   description:
-    'From now on the address is told what happens, at least once each, signed as Standard Webhooks 1.0 says. `events` are types such as `message.delivered` and `campaign.completed`, families (`message.*`, `campaign.*`), or `*`. The secret is in this answer and nowhere else.',
+    'From now on events are delivered to the address, each at least once, signed as Standard Webhooks 1.0 says. `events` are types such as `message.delivered` and `campaign.completed`, families (`message.*`, `campaign.*`), or `*`. The secret is in this answer and nowhere else.',
   body: jsonBody(webhookBody, {
     shop: { url: WEBHOOK.url, events: WEBHOOK.events, description: WEBHOOK.description },
   }),
@@ -240,7 +240,7 @@ const changeWebhook: Operation = {
   access: { role: 'sender', scopes: ['webhooks'] },
   summary: 'Change, disable or enable a webhook',
   description:
-    'Only what is given changes. While it is disabled it is told nothing; enabled again, it is told what happens from then on, and what was waiting before.',
+    'Only what is given changes. While it is disabled it gets nothing; enabled again, it gets the events from then on, and those that were waiting before.',
   body: jsonBody(webhookChange, { enable: { events: WEBHOOK.events, enabled: true } }),
   answers: { 200: json('Changed.', savedWebhook, answered(200, 'Webhook changed', WEBHOOK)) },
   errors: ['private_target'],

@@ -44,12 +44,12 @@ export async function commandNext(call: CommandedCall, facts: CallFacts): Promis
     return call.carryOut({ requests: stop.requests, ends: 'recording' }, progress.place);
   }
   if (step !== now.step) return isBefore(step, now.step) ? commandFrom(call, now, 0, facts) : undefined;
-  // What was interrupted may end later, under the name of what came after it.
+  // An interrupted command may end later, and its event then has the name of the command that came after it.
   if (write(now.instructions)[index]?.ends !== progress.ended) return undefined;
   return commandFrom(call, now, index + 1, facts);
 }
 
-/** What the call says where it stands, from its beginning. */
+/** Commands the present step of the call again, from its beginning. */
 export async function commandAgain(call: CommandedCall, facts: CallFacts): Promise<Obedience | undefined> {
   const now = await call.calls.goOn(call.provider, undefined, facts);
   return now && commandFrom(call, now, 0, facts);
@@ -72,7 +72,7 @@ async function commandFrom(
   }
 }
 
-/** Steps are `turn.number`. What belongs to another turn was interrupted. */
+/** Steps are `turn.number`. A step of another turn was interrupted. */
 function isBefore(one: string, other: string): boolean {
   const [turn, step] = one.split('.').map(Number);
   const [nowTurn, nowStep] = other.split('.').map(Number);

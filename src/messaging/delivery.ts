@@ -49,7 +49,7 @@ import type { TemplateVersions } from './templates/template-versions';
 export interface Delivery {
   /** Idempotent on the uid; resolves when the message is durable. */
   accept(workspaceId: string, message: Message): Promise<Accepted>;
-  /** One outcome per message, in order; each message is judged alone. */
+  /** One outcome per message, in order; each message is checked alone. */
   acceptMany(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
   track(workspaceId: string, uid: string): Promise<TrackedMessage>;
   /** Stories of those uids that the workspace has, in no order. */
@@ -83,7 +83,10 @@ export interface Delivery {
     account: { accountId: string; provider: string },
     receipts: readonly RefusedByReceipt[],
   ): Promise<void>;
-  /** What of the messages carriers cannot do, before any is sent. Throws `not_found` for an unknown template. */
+  /**
+   * Before any message is sent, finds what the carriers cannot do of it. Throws `not_found` for an unknown
+   * template.
+   */
   findInabilities(question: SendingQuestion): Promise<SendingFinding[]>;
   /** An owner may have put the account right. */
   probeAccount(accountId: string): Promise<void>;
@@ -112,7 +115,7 @@ interface DeliveryDeps {
   senderRule?: SenderRule | undefined;
   /** Without it, no workspace is ever stopped. */
   stops?: StopRule | undefined;
-  /** Of the channels' default accounts. */
+  /** Providers of the channels' default accounts. */
   providers: Record<Channel, Provider>;
   /** Without it, there are no accounts but those. */
   carriers?: CarriersDeps | undefined;
@@ -246,7 +249,7 @@ class MessageDelivery implements Delivery {
 
   readonly cancel: Delivery['cancel'] = async (workspaceId, uid) => {
     const [outcome] = await this.cancels.add(workspaceId, [uid]);
-    // It has left; a call that still rings is taken back all the same, which its receipt tells.
+    // The message has left. A call that still rings is taken back all the same, and its receipt says so.
     if (outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable') {
       await this.withdrawals.ofMessage(workspaceId, uid);
     }
@@ -450,7 +453,7 @@ class MessageDelivery implements Delivery {
     this.dispatcher.ways.called(name, channel)?.limiter.provider;
 }
 
-/** Of tests and tools that name no accounts. */
+/** The account of a channel in tests and tools that name none. */
 const unnamed = (id: string, channel: Channel): Account => ({
   ...{ id, name: id, kind: 'simulator', channels: [channel], settings: {}, secretNames: [] },
   ...{ workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },

@@ -163,13 +163,16 @@ async function readAnswer(db: Kysely<MessagingTables>, row: RowKey): Promise<str
     .where('key_hash', '=', row.keyHash)
     .executeTakeFirst();
   if (found && found.payload_hash !== row.payloadHash) {
-    throw new DomainError('idempotency_key_reused', 'This Idempotency-Key was used with another payload');
+    throw new DomainError(
+      'idempotency_key_reused',
+      'This Idempotency-Key was used with another payload; choose a new key for this one',
+    );
   }
   if (found?.answer) return found.answer;
   // Also if the row was released between our two statements; the repetition will then claim it.
   throw new DomainError(
     'idempotency_in_progress',
-    'The first call with this Idempotency-Key is still running',
+    'The first call with this Idempotency-Key is still running; repeat this one after Retry-After',
     { retryAfterSeconds: 1 },
   );
 }

@@ -75,7 +75,7 @@ async function deleteMessages(db: Kysely<MessagingTables>, beforeMs: number): Pr
   return Number(numAffectedRows ?? 0);
 }
 
-/** The head tells readers up to which number events are deleted; it changes with the rows. */
+/** The head shows readers up to which number events are deleted; it changes with the rows. */
 async function deleteEvents(
   db: Kysely<MessagingTables>,
   workspaceId: string,

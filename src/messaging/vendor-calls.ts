@@ -12,19 +12,28 @@ import type { HandOver, Receipt } from '../providers/provider';
 import type { Begun, CallDesk, CallFacts, CallingAccount } from '../providers/vendor/call-control';
 import type { MessagingTables } from './model/tables';
 
-/** Calls at vendors, from before they are asked for until some minutes after their end. Any process may be asked next. */
+/**
+ * Calls at vendors, from before they are requested until some minutes after their end. The vendor's next
+ * request may reach any process.
+ */
 export interface VendorCalls extends CallDesk {
-  /** Of which account the call with this token is; `undefined` when there is none, or none any more. */
+  /**
+   * The account by which the call with this token is made; `undefined` for an unknown call, and for one that
+   * is forgotten.
+   */
   accountOf(token: string): Promise<Pick<Call, 'kind' | 'account_id' | 'provider'> | undefined>;
-  /** What the call says next, after what the carrier's request tells; with the receipts that come of it. */
+  /**
+   * Returns the next document of the call, by what the carrier's request reports, and the receipts that
+   * follow from it.
+   */
   next(token: string, step: string, facts: CallFacts): Promise<NextDocument | undefined>;
   /**
-   * What the call says next, for a carrier that takes commands: after the end of `step`, or where it stands now without one.
-   * `undefined` for a call that this provider has not, or not any more.
+   * Returns the next instructions for a carrier that takes commands: those after the end of `step`, or the
+   * present ones without it. `undefined` for a call that this provider does not have, or no longer has.
    */
   goOn(provider: string, step: string | undefined, facts: CallFacts): Promise<NextStep | undefined>;
-  /** What a callback tells of a call of this provider. */
-  hear(provider: string, facts: CallFacts): Promise<CallNews>;
+  /** Records what a callback reports about a call of this provider. */
+  hear(provider: string, facts: CallFacts): Promise<CallReport>;
   /** Its receipts are stored: the call may be forgotten soon. */
   ended(messageId: string): Promise<void>;
 }
@@ -41,7 +50,7 @@ export interface NextDocument extends Omit<NextStep, 'step'> {
   path: string;
 }
 
-export interface CallNews {
+export interface CallReport {
   receipts: Receipt[];
   isOver: boolean;
   /** What is to become of the call at once, because of who answered. */
@@ -208,7 +217,10 @@ async function waitFor(
   return Math.ceil(Math.max(0, Number(rows[0]?.wait_ms ?? 0)));
 }
 
-/** Those that are not over, as far as it is known; one that was never heard of again is over when it must be. */
+/**
+ * Calls that are not known to be over. A call without further reports counts as over after the longest time
+ * that a call can take.
+ */
 async function liveCalls(
   db: Kysely<MessagingTables>,
   messageId: string,
@@ -288,7 +300,7 @@ function standOf({ document, options, facts }: Call, endedAtMs?: number): CallSt
 
 const stepOf = ({ turn, step }: CallStanding): string => `${turn}.${step}`;
 
-/** Of a machine two reports count: that it is one, and that its greeting is over. */
+/** For a machine there are two reports: that it is a machine, and that its greeting is over. */
 const isDetected = (facts: readonly CallFact[], answeredBy: AnsweredBy): boolean =>
   facts.some(
     (fact) =>
@@ -319,12 +331,12 @@ function newReports(before: CallStanding, after: CallStanding) {
   return after.reports.filter((report) => !known.has(JSON.stringify(report)));
 }
 
-function steerTo({ token }: Call, standing: CallStanding): CallNews['steer'] {
+function steerTo({ token }: Call, standing: CallStanding): CallReport['steer'] {
   // No step's answer: the carrier comes from where it was.
   return standing.restarted === 'hang_up' ? { hangUp: true } : { path: `${token}/${AGAIN}` };
 }
 
-/** The end as the carrier tells it, with what we know of the call. */
+/** The end as the carrier reports it, with what is stored about the call. */
 function lastReceipt(told: CallFacts, call: Call | undefined): Receipt[] {
   const { messageId: id, providerId, answeredBy } = told;
   if (!told.end) return [];

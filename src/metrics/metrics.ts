@@ -35,7 +35,7 @@ export interface MetricsSources {
 export interface WorkspaceSize {
   size: string;
   workspaces: number;
-  /** Of the last hour. */
+  /** Messages of the last hour. */
   messages: { sent: number; delivered: number; failed: number };
   /** How long the oldest due message of any of them has waited. */
   oldestSeconds: number;

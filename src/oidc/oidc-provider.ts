@@ -96,7 +96,7 @@ async function readConfiguration({ issuer, clientId, clientSecret }: OidcSetting
     ...(isInsecure ? { execute: [oidc.allowInsecureRequests] } : {}),
   });
   const metadata = found.serverMetadata();
-  // Of the two ways to prove who we are, what every provider has to know, unless it says otherwise.
+  // A provider that lists no methods supports `client_secret_basic` (OpenID Connect Discovery 1.0).
   const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
   const prove = methods.includes('client_secret_basic') ? oidc.ClientSecretBasic : oidc.ClientSecretPost;
   const configuration = new oidc.Configuration(metadata, clientId, clientSecret, prove(clientSecret));

@@ -38,7 +38,8 @@ const LINES: readonly Line[] = [
   // A POST is not carried to another address unasked: an operator must correct ours.
   line(300, 399, 'account'),
   line(401, 403, 'account', 'rejected'),
-  // The address is wrong for everyone, or the carrier has no such recipient; only other messages tell.
+  // The URL is wrong for every message, or the carrier has no such recipient. Only the results of other
+  // messages show which.
   line(404, 405, 'account_or_recipient', 'rejected'),
   line(408, 408, 'transient'),
   line(425, 425, 'transient'),
@@ -60,7 +61,7 @@ export function resultOf(
   const retryAfterMs = parseRetryAfter(headers['retry-after'], Date.now());
   switch (meaning) {
     case 'accepted':
-      // A carrier that gives no id of its own has only ours to tell receipts by.
+      // A carrier that gives no id of its own can report receipts only by ours.
       return { kind: 'accepted', providerId: told.id ?? messageId };
     case 'throttled':
       return { kind: 'throttled', retryAfterMs: retryAfterMs ?? THROTTLE_MS };

@@ -53,7 +53,7 @@ export function openHttpCarrier({
       const patience = delay(LIMITS.httpDrainMs, undefined, { signal: giveUp.signal }).catch(() => undefined);
       await Promise.race([pool.closed ? undefined : pool.close(), patience]);
       giveUp.abort();
-      // What is still unanswered is in doubt, as it would be after a kill.
+      // Messages without an answer are now in doubt, as they would be after a kill.
       await pool.destroy();
     },
   };

@@ -9,7 +9,7 @@ export interface NoAnswer {
   stayed: boolean;
 }
 
-/** Whether a request may still be made, asked when a connection is there for it. */
+/** Whether the request may still be made; called when a connection is free for it. */
 export type MayBegin = () => boolean;
 
 /**

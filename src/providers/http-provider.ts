@@ -12,7 +12,7 @@ export interface HttpProviderOptions {
   url: string;
   /** The carrier takes a message once, however often it is given the same Idempotency-Key. */
   idempotent: boolean;
-  /** Of every request, beside our own. */
+  /** Further headers of every request. */
   headers?: Record<string, string> | undefined;
   /** How long one answer may take; shorter in tests. */
   answerTimeoutMs?: number | undefined;

@@ -6,14 +6,17 @@ import type { MayBegin } from './http-exchange';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface KannelProviderOptions {
-  /** Of sendsms. User and password stand before the host, or as `username` and `password` behind it. */
+  /**
+   * URL of Kannel's sendsms. User and password stand before the host, or as parameters `username` and
+   * `password`.
+   */
   url: string;
   /** Where Kannel reports receipts; it has a secret in it. */
   dlrUrl(): string;
   answerTimeoutMs?: number | undefined;
 }
 
-/** Delivered, not delivered, refused by the centre: 1, 2 and 16. What lies in between is not asked for. */
+/** Delivered, not delivered, refused by the centre: 1, 2 and 16. Reports in between are not requested. */
 const DLR_MASK = 1 + 2 + 16;
 
 /**

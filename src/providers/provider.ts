@@ -29,8 +29,8 @@ export interface Provider {
   start(sink: ReceiptSink, inbound?: InboundSink): Promise<void>;
   /**
    * Gives messages to the provider; answers one result each, in order, and never throws for a single
-   * message's sake. Whatever cannot be known is `unknown`. Each message is asked about with `mayLeave` right
-   * before the carrier is given it, however long it waited for its turn.
+   * message's sake. Whatever cannot be known is `unknown`. `mayLeave` is called for each message right before
+   * the carrier gets it, however long it waited for its turn.
    */
   handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
   /**

@@ -24,9 +24,10 @@ export interface GradualUpdates {
 export type OnUpdate = (progress: { name: string; percent: number }) => void;
 
 /**
- * Carries out what is missing of the updates, each in small transactions that walk the table by its blocks, because one
- * statement would lock millions of rows for minutes. What is done is remembered; a walk that was interrupted begins anew,
- * and finds by the condition what is left. One process works at a time, and the others wait for it.
+ * Carries out the updates that are not complete, each in small transactions that walk the table by its
+ * blocks, because one statement would lock millions of rows for minutes. Completed updates are remembered. An
+ * interrupted walk begins anew, and its condition finds the rows that are left. One process works at a time,
+ * and the others wait for it.
  */
 export async function updateGradually(
   db: Kysely<unknown>,

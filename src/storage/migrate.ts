@@ -58,6 +58,8 @@ import * as gradual from './migrations/0109-gradual-updates';
 import * as runRetention from './migrations/0110-run-retention';
 import * as roomForReceipts from './migrations/0111-room-for-receipts';
 import * as accountSenders from './migrations/0114-account-senders';
+import * as mixedCaseAddresses from './migrations/0116-mixed-case-addresses';
+import * as campaignsInUse from './migrations/0117-campaigns-in-use';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -117,6 +119,8 @@ export const MIGRATIONS: Record<string, string> = {
   '0114-account-senders': accountSenders.UP,
   '0103-account-calls': accountCalls.UP,
   '0104-account-pauses': accountPauses.UP,
+  '0116-mixed-case-addresses': mixedCaseAddresses.UP,
+  '0117-campaigns-in-use': campaignsInUse.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
@@ -137,6 +141,8 @@ const ONLINE: Record<string, string> = {
   '0080-tags-and-notes': tagsAndNotes.INDEXES,
   '0082-erasures': erasures.INDEXES,
   '0110-run-retention': runRetention.INDEXES,
+  '0116-mixed-case-addresses': mixedCaseAddresses.INDEXES,
+  '0117-campaigns-in-use': campaignsInUse.INDEXES,
 };
 
 /** Columns of tables that may be large, filled row by row, by the migration that they belong to (gradual-updates.ts). */
@@ -146,7 +152,7 @@ const GRADUAL: Record<string, readonly GradualUpdate[]> = {
   '0060-message-lists': messageLists.UPDATES,
 };
 
-/** Those of all migrations, in order. */
+/** Statements for the online indexes of all migrations, in order. */
 export const onlineIndexes = (): string =>
   Object.entries(ONLINE)
     .filter(([migration]) => migration in MIGRATIONS)

@@ -22,10 +22,9 @@ export function startPeriodicCleanup({
   let stopped = false;
   let sweeping: Promise<void> | undefined;
 
-  /** Rests between two steps, because requests use the same database. */
   async function sweepAll(): Promise<void> {
     for (const step of await steps()) {
-      while (!stopped && (await step()) > 0) await delay(LIMITS.retentionPauseMs, undefined, { ref: false });
+      while (!stopped && (await stepAndRest(step)) > 0);
     }
   }
 
@@ -50,4 +49,14 @@ export function startPeriodicCleanup({
       clearInterval(timer);
     },
   };
+}
+
+/** Rests after a step that deleted something, because requests and campaigns use the same database. */
+async function stepAndRest(step: CleanupStep): Promise<number> {
+  const startedAt = performance.now();
+  const deleted = await step();
+  const tookMs = performance.now() - startedAt;
+  const restMs = Math.max(LIMITS.retentionPauseMs, tookMs * LIMITS.retentionRestShare);
+  if (deleted > 0) await delay(restMs, undefined, { ref: false });
+  return deleted;
 }

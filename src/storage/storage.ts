@@ -28,7 +28,7 @@ export interface Storage extends Tables {
    * waited 96 ms for a shared connection on average, and up to 307 ms.
    */
   forRequests: Tables;
-  /** Of both pools together. */
+  /** Connections of both pools together. */
   connections(): Connections;
   /**
    * Settles when every index stands and older rows have what newer columns ask for; both happen to a large database while

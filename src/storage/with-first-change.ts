@@ -3,7 +3,7 @@ import { escapeLiteral, type QueryResult } from 'pg';
 
 export interface Statement {
   text: string;
-  /** Of $1 and so on. */
+  /** Values of `$1`, `$2` and so on. */
   values: readonly (string | null)[];
 }
 
@@ -58,12 +58,12 @@ export function withFirstChange<Result>(companion: Companion, work: () => Result
   return current.run(companion, work);
 }
 
-/** For what is kept about work that is not its change, such as a count of failed attempts. */
+/** Runs work outside the call's change, such as counting a failed attempt. */
 export function unaccompanied<Result>(work: () => Result): Result {
   return current.exit(work);
 }
 
-/** Costs a look at the current context where there is no companion, as on the way of every message. */
+/** Without a companion, as for every message, this costs one look at the current context. */
 export function accompanied(connection: Connection): Connection {
   let open = false;
   let changed = false;

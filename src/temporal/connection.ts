@@ -15,7 +15,7 @@ export interface OpenTemporalOptions {
    * Temporal client variables and profile file. A managed server needs none of them.
    */
   env?: Record<string, string | undefined> | undefined;
-  /** Of calls that start and signal workflows. */
+  /** Intercepts calls that start and signal workflows. */
   interceptor?: WorkflowClientInterceptor | undefined;
 }
 

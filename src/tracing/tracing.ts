@@ -9,7 +9,7 @@ import type { MessageTraces, TracedMessage } from '../messaging/model/observer';
 export interface Tracing {
   readonly requests: RequestTraces;
   readonly messages: MessageTraces;
-  /** Of the client by which workflows are started and signalled. */
+  /** For the client that starts and signals workflows. */
   readonly client: WorkflowClientInterceptor;
   readonly workers: WorkerTracing;
   /** Headers by which another process goes on with the trace that is under way. */
@@ -28,17 +28,17 @@ export interface TracingOptions {
   serviceName: string;
 }
 
-/** What one request has accepted: its place in a trace, and how many hand-overs of it are still told. */
+/** What one request has accepted: its place in a trace, and how many of its hand-overs are still traced. */
 interface Request {
   context: Context;
   left: number;
 }
 
 /**
- * Connects a hand-over with the request that brought the message. Kept in memory, because a column would cost every message
- * something: a message that another process hands over, or this one after so many others, begins a trace of its own. Of a
- * request with many messages only the first hand-overs are told, since a campaign would otherwise have a span for each
- * recipient.
+ * Connects a hand-over with the request that brought the message. Kept in memory, because a column would cost
+ * every message something: a message that another process hands over, or this one after so many others,
+ * begins a trace of its own. For a request with many messages only the first hand-overs are traced, since a
+ * campaign would otherwise have a span for each recipient.
  */
 export function createMessageTraces(deps: {
   active(): Context;

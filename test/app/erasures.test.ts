@@ -1,9 +1,12 @@
 /** Proves that an erased person is in no column of any table any more, wherever the product had written of them. */
 
 import { type Kysely, sql } from 'kysely';
-import { suppression } from '../../src/app/between-halves';
+import { contactActivity, suppression } from '../../src/app/between-halves';
 import { keepErasing, suppressErased } from '../../src/app/erasures';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
+import type { ContactKey } from '../../src/campaigns/contacts/change-contact';
+import { exportContact } from '../../src/campaigns/contacts/contact-export';
+import { createContactTimeline } from '../../src/campaigns/contacts/contact-timeline';
 import { eraseContact } from '../../src/campaigns/contacts/erase-contact';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
@@ -21,6 +24,15 @@ import { plantRun } from '../support/audience';
 import { CITY, EMAIL, NAME, PHONE, tracesIn } from '../support/erased-person';
 import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
+
+/** Single messages write the address as their caller does. */
+const SHOUTED = EMAIL.toUpperCase();
+
+async function rowsOf<Row>(pages: AsyncIterable<Row[]>): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const page of pages) rows.push(...page);
+  return rows;
+}
 
 describeWithDatabase('a person who is erased', (database) => {
   let storage: Storage;
@@ -45,6 +57,7 @@ describeWithDatabase('a person who is erased', (database) => {
     const { delivery, sms, email } = await rig.process();
     const campaign = await plantRun(db, { contacts: 2, workspaceId });
     const { runId, listId } = campaign;
+    await sql`update campaigns set own_list_id = 'lst_own' where id = ${campaign.campaignId}`.execute(db);
     contactId = `${listId}-0000001`;
     await sql`update contacts set identity = 'x:z-1', external_id = 'z-1', name = ${NAME}, email = ${EMAIL},
       phone = ${PHONE}, params = ${JSON.stringify({ CITY, N: 3 })} where id = ${contactId}`.execute(db);
@@ -89,8 +102,9 @@ describeWithDatabase('a person who is erased', (database) => {
     await delivery.accept(workspaceId, rig.sms(uid, to));
     await delivery.accept(workspaceId, rig.sms('other', { to: other, params: { NAME: 'Mo' } }));
     await delivery.accept(workspaceId, rig.email('mail', { to: EMAIL, params: { NAME, CITY } }));
+    await delivery.accept(workspaceId, rig.email('shouted', { to: SHOUTED, params: { NAME, CITY } }));
     await until(
-      'all three are with the provider',
+      'all four are with the provider',
       async () => Object.values(await rig.states()).every((state) => state === 'sent'),
       20_000,
     );
@@ -142,8 +156,35 @@ describeWithDatabase('a person who is erased', (database) => {
     const send = { to: PHONE, from: '12345', params: { NAME, CITY } };
     await sql`insert into durable_sends (id, workspace_id, uid, channel, content, state, due_at, finished_at) values
       ('snd_1', ${workspaceId}, 's1', 'sms', ${JSON.stringify(send)}, 'delivered', now(), now()),
-      ('snd_2', ${workspaceId}, 's2', 'sms', ${JSON.stringify(send)}, 'waiting', now(), null)`.execute(db);
+      ('snd_2', ${workspaceId}, 's2', 'sms', ${JSON.stringify(send)}, 'waiting', now(), null),
+      ('snd_3', ${workspaceId}, 's3', 'email', ${JSON.stringify({ ...send, to: SHOUTED })}, 'delivered', now(), now())`.execute(
+      db,
+    );
     return { runId, uid, delivery, idOf, sms };
+  }
+
+  /** What is about to be erased is what an export tells: every message, and what was filled in for the person. */
+  async function expectExported(key: ContactKey, uids: string[]): Promise<void> {
+    const activity = contactActivity(messaging);
+    const timeline = createContactTimeline({ db, activity });
+    const exported = await exportContact({ db, timeline, activity }, key);
+    expect(exported.audiences).toMatchObject([{ values: { CITY } }]);
+    const entries = await rowsOf(exported.entries);
+    const messages = await rowsOf(exported.messages);
+    expect(messages).toMatchObject(uids.map((uid) => ({ uid, params: { NAME, CITY } })));
+    expect(messages).toContainEqual(
+      expect.objectContaining({ uid: 'mail', to: EMAIL, state: 'undelivered' }),
+    );
+    const sends = entries.filter(({ kind }) => kind === 'send');
+    expect(sends.map((entry) => 'uid' in entry && entry.uid).sort()).toEqual(['s1', 's2', 's3']);
+    for (const send of sends) expect(send).toMatchObject({ values: { params: { NAME, CITY } } });
+    expect(entries).toContainEqual(
+      expect.objectContaining({
+        kind: 'recipient',
+        address: PHONE,
+        values: expect.objectContaining({ NAME }),
+      }),
+    );
   }
 
   test('is in no column of any table, and states and counts are as before', async () => {
@@ -171,6 +212,7 @@ describeWithDatabase('a person who is erased', (database) => {
       'webhook_deliveries',
     ]);
     const counts = await readCounts(db, runId);
+    await expectExported({ workspaceId, contactId }, [uid, 'mail', 'shouted', 'scheduled']);
 
     const launcher = { launchSend: async () => undefined, wakeSend: async () => undefined };
     const sends = createDurableSends({ db, launcher, log });
@@ -231,6 +273,7 @@ describeWithDatabase('a person who is erased', (database) => {
     expect(await db.selectFrom('durable_sends').select(['id', 'state']).orderBy('id').execute()).toEqual([
       { id: 'snd_1', state: 'delivered' },
       { id: 'snd_2', state: 'canceled' },
+      { id: 'snd_3', state: 'delivered' },
     ]);
 
     // A receipt that comes late tells its state, and none of its words.

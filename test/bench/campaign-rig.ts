@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { Connection, Client as TemporalClient } from '@temporalio/client';
 import { request } from 'undici';
 import type { Channel } from '../../src/domain/channel';
 import { type RecordSummary, readRecord, recordFile } from '../../src/providers/simulator/simulator-record';
@@ -50,6 +51,33 @@ export async function withFanfare<T>(
 
 export const withCampaigns = <T>(measure: (bench: CampaignBench) => Promise<T>): Promise<T> =>
   withPlace((place) => withFanfare(place, measure));
+
+/** What workflows cost the Temporal server: events and bytes of their histories, and changes of state that it stored. */
+export interface HistoryCost {
+  workflows: number;
+  events: number;
+  bytes: number;
+  transitions: number;
+}
+
+export async function historyCost(
+  { temporal }: Credentials,
+  isCounted: (workflowId: string) => boolean,
+): Promise<HistoryCost> {
+  const connection = await Connection.connect({ address: temporal.address });
+  const client = new TemporalClient({ connection, namespace: temporal.namespace });
+  const cost: HistoryCost = { workflows: 0, events: 0, bytes: 0, transitions: 0 };
+  for await (const { workflowId, runId } of client.workflow.list()) {
+    if (!isCounted(workflowId)) continue;
+    const { historyLength, historySize, raw } = await client.workflow.getHandle(workflowId, runId).describe();
+    cost.workflows += 1;
+    cost.events += historyLength;
+    cost.bytes += historySize ?? 0;
+    cost.transitions += Number(raw.workflowExecutionInfo?.stateTransitionCount ?? 0);
+  }
+  await connection.close();
+  return cost;
+}
 
 export interface Imported {
   received: number;

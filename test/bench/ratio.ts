@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Client, Connection } from '@temporalio/client';
 import { request } from 'undici';
 import {
   campaignDetail,
@@ -10,7 +9,15 @@ import {
   untilPhase,
 } from '../support/api-client';
 import type { Credentials, Place } from '../support/fanfare-process';
-import { type CampaignBench, recordOf, untilStill, withFanfare, withPlace } from './campaign-rig';
+import {
+  type CampaignBench,
+  type HistoryCost,
+  historyCost,
+  recordOf,
+  untilStill,
+  withFanfare,
+  withPlace,
+} from './campaign-rig';
 import { cpuMs, load, median, note, numberOption, peakMemoryMb, rate, round2, token } from './rig';
 
 /**
@@ -90,7 +97,8 @@ async function withoutBulk<T>(place: Place, run: () => Promise<T>): Promise<T> {
 interface Round {
   raw: { perSecond: number; answeredPerSecond: number };
   campaignPerSecond: number;
-  eventsPer1000: number;
+  /** Of the run, its shards and the outcome feed, for 1,000 recipients: everything the campaign cost the server. */
+  temporal: Omit<HistoryCost, 'workflows'>;
   /** Of our process, in microseconds for a message. The bare loop has a process of its own, a campaign sends in ours. */
   cpu: { raw: number; campaign: number };
 }
@@ -131,9 +139,16 @@ async function campaignRound(
   await untilPhase(api, id, ['completed'], LIMIT_MS, LOOK_MS);
   const lastAt = await lastHandOver(place, before + takenOf(contacts));
   const { workflowId } = await campaignDetail(api, id);
+  const runId = workflowId.replace('campaign:', '');
+  const cost = await historyCost(credentials, (one) => one.includes(runId) || one.startsWith('outcomes:'));
+  const perThousand = (count: number) => (count * 1_000) / contacts;
   return {
     campaignPerSecond: rate(contacts, lastAt - startedAt),
-    eventsPer1000: ((await historyEvents(credentials, workflowId)) * 1000) / contacts,
+    temporal: {
+      events: perThousand(cost.events),
+      bytes: perThousand(cost.bytes),
+      transitions: perThousand(cost.transitions),
+    },
   };
 }
 
@@ -144,22 +159,6 @@ const handOvers = (place: Place): number => recordOf(place, 'sms').handOvers;
 
 const lastHandOver = async (place: Place, atLeast: number): Promise<number> =>
   Date.parse((await untilStill(place, 'sms', atLeast)).lastAt ?? '');
-
-/** History events of the run, its shards and the outcome feed: everything the campaign cost the server. */
-async function historyEvents(credentials: Credentials, workflowId: string): Promise<number> {
-  const connection = await Connection.connect({ address: credentials.temporal.address });
-  const client = new Client({ connection, namespace: credentials.temporal.namespace });
-  const runId = workflowId.replace('campaign:', '');
-  let events = 0;
-  for await (const execution of client.workflow.list()) {
-    const mine = execution.workflowId.includes(runId) || execution.workflowId.startsWith('outcomes:');
-    if (mine)
-      events += (await client.workflow.getHandle(execution.workflowId, execution.runId).describe())
-        .historyLength;
-  }
-  await connection.close();
-  return events;
-}
 
 function summary(contacts: number, rounds: Round[], peakMemory: number) {
   const raw = median(rounds.map((round) => round.raw.perSecond));
@@ -172,7 +171,9 @@ function summary(contacts: number, rounds: Round[], peakMemory: number) {
     campaignPerSecond: Math.round(campaign),
     ratio: round2(median(rounds.map((round) => round.campaignPerSecond / round.raw.perSecond))),
     ratios: rounds.map((round) => round2(round.campaignPerSecond / round.raw.perSecond)),
-    eventsPer1000: round2(median(rounds.map((round) => round.eventsPer1000))),
+    eventsPer1000: round2(median(rounds.map(({ temporal }) => temporal.events))),
+    historyBytesPer1000: Math.round(median(rounds.map(({ temporal }) => temporal.bytes))),
+    transitionsPer1000: round2(median(rounds.map(({ temporal }) => temporal.transitions))),
     cpuPerMessage: {
       raw: Math.round(median(rounds.map((round) => round.cpu.raw))),
       campaign: Math.round(median(rounds.map((round) => round.cpu.campaign))),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { Pool } from 'undici';
+import { cacheDirectory, findTemporalExecutable } from '../../src/temporal/executable';
 import {
   type Credentials,
   type FanfareProcess,
@@ -33,6 +34,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
  * that may create databases, a database that is dropped at the end.
  */
 export async function benchPlace(): Promise<Place & { remove(): Promise<void> }> {
+  await obtainTemporal();
   const place = await makePlace({
     FANFARE_SIMULATOR_LATENCY_MS: '0',
     LOG_LEVEL: 'error',
@@ -54,6 +56,18 @@ export async function benchPlace(): Promise<Place & { remove(): Promise<void> }>
       await administer(server, `drop database ${name} with (force)`);
     },
   };
+}
+
+/** Building it takes minutes, and the program that is measured has one to become ready. */
+async function obtainTemporal(): Promise<void> {
+  const { env } = process;
+  if (env.TEMPORAL_ADDRESS) return;
+  await findTemporalExecutable({
+    cliPath: env.TEMPORAL_CLI_PATH,
+    cacheDir: cacheDirectory(env),
+    env,
+    onProgress: note,
+  });
 }
 
 async function administer(connectionString: string, statement: string): Promise<void> {

@@ -4,9 +4,9 @@ import { campaignDetail } from '../support/api-client';
 import { startCallCarrier } from '../support/call-carrier';
 import { until } from '../support/until';
 import { createVoiceCampaign } from '../support/voice-campaign';
-import { withFanfare, withPlace } from './campaign-rig';
+import { historyCost, withFanfare, withPlace } from './campaign-rig';
 import { residentMb } from './memory';
-import { note, numberOption } from './rig';
+import { note, numberOption, round2 } from './rig';
 
 /**
  * What calls cost that sleep between two attempts: `--sleeping N` (500) recipients whose line was busy and who are called
@@ -31,7 +31,7 @@ export async function sleepingPart(): Promise<unknown> {
       FANFARE_VOICE_HTTP_URL: carrier.url,
     });
     try {
-      return await withFanfare(place, async ({ api, pid }) => {
+      return await withFanfare(place, async ({ api, pid, credentials }) => {
         const measure = () => ({
           fanfareMb: residentMb(pid),
           temporalMb: residentMb(
@@ -45,7 +45,16 @@ export async function sleepingPart(): Promise<unknown> {
         await asleep(sleeping, '+1202', live);
         const after = measure();
         const perCallKiB = (after.temporalFilesKiB - before.temporalFilesKiB) / (sleeping + live);
-        return { sleeping, live, before, after, perCallKiB: Math.round(perCallKiB * 10) / 10 };
+        const { workflows, events, bytes, transitions } = await historyCost(credentials, (id) =>
+          id.startsWith('call:'),
+        );
+        const perCall = {
+          kiBOfFiles: round2(perCallKiB),
+          events: round2(events / workflows),
+          bytes: Math.round(bytes / workflows),
+          transitions: round2(transitions / workflows),
+        };
+        return { sleeping, live, before, after, perCall };
 
         async function asleep(count: number, prefix: string, calling: number): Promise<void> {
           const numbers = (start: string, many: number) =>

@@ -2,6 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../src/campaigns/actions/campaign-actions';
+import { findRunWithRecipients } from '../../src/campaigns/model/campaign-record';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { describeCampaign } from '../../src/campaigns/reports/campaign-detail';
 import { readOutcomes } from '../../src/campaigns/reports/recipient-outcomes';
@@ -77,6 +78,18 @@ describeWithDatabase('a run that ended', (database) => {
     const detail = await describeCampaign(db, workspaceId, campaignId);
     expect(detail.recipientsDeletedAt).toBeInstanceOf(Date);
     expect(detail.finishedAt).toBeInstanceOf(Date);
+  });
+
+  test('has no recipients to list from the moment at which their deletion begins', async () => {
+    const { workspaceId, campaignId, runId } = await endedRun('completed');
+    const listed = () => findRunWithRecipients(db, workspaceId, campaignId, undefined);
+    expect(await listed()).toBe(runId);
+    await sql`update runs set recipients_deleted_at = now(), recipients_left = true where id = ${runId}`.execute(
+      db,
+    );
+    expect(await left('recipients', runId)).toBe(3);
+    expect(await listed()).toBeUndefined();
+    await sweepInDays(0, 30);
   });
 
   test('loses the rest of its rows after a process was killed among them', async () => {

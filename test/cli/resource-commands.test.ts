@@ -11,8 +11,8 @@ import { runFanfare } from '../support/fanfare-command';
 import { describeWithDatabase } from '../support/storage';
 
 /**
- * The commands for suppressions, messages, webhooks, users, clients, keys, senders' limits and workspaces, as the built
- * program runs them against a real server.
+ * Proves what the commands for suppressions, messages, webhooks, users, clients, keys, workspaces, senders, contact lists
+ * and templates do, as the built program runs them against a real server.
  */
 const TIMEOUT_MS = 150_000;
 
@@ -124,6 +124,47 @@ describeWithDatabase('commands over HTTP', (database) => {
       expect(await json<unknown[]>('key list')).not.toEqual([]);
       const made = await json('workspace create Second --email second@example.com');
       expect(made).toMatchObject({ workspace: { name: 'Second' }, apiKey: expect.any(String) });
+      expect(await json<unknown[]>('workspace list --limit 1')).toMatchObject([{ name: 'Second' }]);
+      expect((await fanfare('workspace list')).out).toMatch(/^ws_\w+ +Second +\d{4}-/);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'contact lists are created, renamed, listed and deleted, and their contacts listed and erased',
+    async () => {
+      const { id } = await json('contact-list create Customers');
+      const file = join(dataDir, 'customers.csv');
+      writeFileSync(file, 'email,name\nada@example.com,Ada\ngrace@example.com,Grace\n');
+      expect((await fanfare(`contacts import ${id} ${file}`)).out).toContain('2 contacts created');
+      expect(await json(`contact-list rename ${id} Readers`)).toMatchObject({ id, name: 'Readers' });
+      expect((await fanfare('contact-list list --search read')).out).toMatch(/^lst_\w+ +Readers /);
+      expect(await json(`contact-list show ${id}`)).toMatchObject({ counts: { contacts: 2, withEmail: 2 } });
+      const [one] = await json<{ id: string; email: string }[]>(`contacts list --list ${id} --limit 1`);
+      expect(await json(`contacts show ${one?.id}`)).toMatchObject({ email: one?.email });
+      expect(await json<unknown[]>('contacts list --search ada@')).toMatchObject([{ name: 'Ada' }]);
+      expect(await json(`contacts erase ${one?.id}`)).toEqual({ id: one?.id });
+      expect((await fanfare(`contacts show ${one?.id}`)).code).toBe(1);
+      expect(await json(`contact-list delete ${id}`)).toEqual({ id });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'templates are listed, of one channel or of all',
+    async () => {
+      for (const name of ['order', 'greeting']) {
+        const file = join(dataDir, `${name}.json`);
+        writeFileSync(file, JSON.stringify({ channel: 'sms', templateName: name, body: 'Hello' }));
+        expect((await fanfare(`template push ${file}`)).code).toBe(0);
+      }
+      const names = async (line: string) =>
+        (await json<{ templateName: string }[]>(line)).map(({ templateName }) => templateName);
+      expect(await names('template list')).toEqual(['greeting', 'order']);
+      expect(await names('template list --limit 1')).toEqual(['greeting']);
+      expect(await names('template list --channel sms --search ord')).toEqual(['order']);
+      expect((await fanfare('template list --channel voice')).out).toBe('There are none.\n');
+      expect((await fanfare('template list')).out).toMatch(/^tpl_\w+ +sms +greeting +1 /);
     },
     TIMEOUT_MS,
   );

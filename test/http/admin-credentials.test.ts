@@ -181,9 +181,26 @@ describeWithDatabase('administration of credentials', (database) => {
       expect([again.status, again.body.code]).toEqual([409, 'name_taken']);
     });
 
-    test('an admin makes none', async () => {
+    test('the owner of the installation lists all, newest first and by page', async () => {
+      const { status, body } = await call('GET', '/workspaces?limit=100', undefined, { as: rig.owner });
+      const ids = body.data.map(({ id }: { id: string }) => id);
+      expect([status, ids]).toEqual([200, expect.arrayContaining([rig.other.workspace.id])]);
+      expect(ids).toEqual([...ids].sort().reverse());
+      expect(body.data[0]).toEqual({
+        id: expect.stringMatching(/^ws_/),
+        name: expect.any(String),
+        createdAt: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T/),
+      });
+      expect(body.pagination).toEqual({ page: 1, limit: 100, total: ids.length });
+      const second = await call('GET', '/workspaces?page=2&limit=1', undefined, { as: rig.owner });
+      expect(second.body.data).toEqual([body.data[1]]);
+    });
+
+    test('an admin makes none and lists none', async () => {
       const answer = await call('POST', '/workspaces', { name: 'X', email: 'x@example.com' });
       expect([answer.status, answer.body.code]).toEqual([403, 'forbidden']);
+      const listed = await call('GET', '/workspaces');
+      expect([listed.status, listed.body.code]).toEqual([403, 'forbidden']);
     });
   });
 

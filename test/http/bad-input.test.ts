@@ -180,6 +180,7 @@ const QUERIES = [
   '/api/campaign/cmp_none/calls?runId=run_none',
   '/api/campaign/cmp_none/calls.csv?runId=run_none',
   '/api/admin/users?page=1&limit=5&search=a',
+  '/api/admin/workspaces?page=1&limit=5',
 ];
 
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n%%EOF';

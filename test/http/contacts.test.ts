@@ -1,10 +1,12 @@
 import type { Kysely } from 'kysely';
+import { contactActivity } from '../../src/app/between-halves';
 import { suppressErased } from '../../src/app/erasures';
 import { createContactTimeline } from '../../src/campaigns/contacts/contact-timeline';
 import { createContacts } from '../../src/campaigns/contacts/contacts-api';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { LIMITS } from '../../src/domain/limits';
 import { contactRoutes } from '../../src/http/contacts';
+import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { startServer, type TestServer } from './campaigns-server';
 
@@ -13,13 +15,11 @@ describeWithDatabase('contacts over HTTP', (database) => {
   let db: Kysely<CampaignTables>;
   let server: TestServer;
   beforeAll(async () => {
-    db = (await database.open()).tables<CampaignTables>();
-    const news = {
-      messagesOf: async () => [],
-      suppressionsOf: async () => [],
-      liftedOf: async () => [],
-    };
-    const contacts = createContacts({ db, timeline: createContactTimeline({ db, news }), suppressErased });
+    const storage = await database.open();
+    db = storage.tables<CampaignTables>();
+    const activity = contactActivity(storage.tables<MessagingTables>());
+    const timeline = createContactTimeline({ db, activity });
+    const contacts = createContacts({ db, timeline, activity, suppressErased });
     server = await startServer(db, [(scope) => contactRoutes(scope, { contacts })]);
   });
   afterAll(() => server.close());
@@ -176,5 +176,6 @@ describeWithDatabase('contacts over HTTP', (database) => {
       { kind: 'cap_place', uid: 'u-2', at: '2026-11-21T10:00:00.000Z' },
       { kind: 'cap_place', uid: 'u-1' },
     ]);
+    expect(body.data.messages).toEqual([]);
   });
 });

@@ -268,6 +268,7 @@ const PROBES: Record<string, Probe> = {
       { kind: 'own', why: 'the installation’s, tested in admin-accounts and admin-senders' } as const,
     ]),
   ),
+  'GET /api/admin/workspaces': { kind: 'own', why: 'shown to an owner only, tested with administration' },
   'GET /api/admin/installation': { kind: 'own', why: 'the installation’s, which has no workspace' },
   'POST /api/admin/workspaces': { kind: 'own', why: 'nobody’s but an owner’s, tested with administration' },
 };

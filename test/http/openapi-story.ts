@@ -47,6 +47,7 @@ export const STORY: Step[] = [
   { operation: 'readAsset', status: 200, parameters: { file: 'reference.js' } },
 
   { operation: 'createWorkspace', status: 201 },
+  { operation: 'listWorkspaces', status: 200 },
   { operation: 'logIn', status: 200 },
   { operation: 'whoAmI', status: 200 },
   { operation: 'listOwnSessions', status: 200, learn: { session: 'data.0.id' } },

@@ -99,6 +99,13 @@ describe('requests of a workspace', () => {
     const imports = statuses('/imports/slow', LIMITS.importsPerWorkspace);
     await until('the slow requests wait', () => waiting.length === LIMITS.importsPerWorkspace);
     expect(await statuses('/imports/quick', 1)).toEqual([429]);
+    // A table that another route takes, as the suppression list's does, is an import too.
+    const headers = { authorization: 'Bearer ws_a', 'content-type': 'text/csv; charset=utf-8' };
+    const table = await server.call('GET', '/requests/quick', { headers });
+    expect([table.status, table.body.code]).toEqual([429, 'too_many_requests']);
+    expect(table.body.detail).toBe(
+      `${LIMITS.importsPerWorkspace} imports of this workspace are under way; wait for one to end`,
+    );
     const streams = statuses('/streams/slow', LIMITS.streamsPerWorkspace);
     await until(
       'the slow requests wait',

@@ -63,11 +63,11 @@ describe('the HTTP server', () => {
       title: 'Not found',
       status: 404,
       code: 'not_found',
-      detail: 'There is nothing at this path',
+      detail: 'There is nothing at this path; /openapi.json lists all of them',
       instance: headers['x-request-id'],
       errors: [],
       result: 'error',
-      message: 'There is nothing at this path',
+      message: 'There is nothing at this path; /openapi.json lists all of them',
       success: false,
     });
   });

@@ -1,14 +1,32 @@
 /** Proves how long records are kept, and that messages still to be sent stay. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { createLog } from '../../src/log';
 import { keepRetention } from '../../src/messaging/retention';
+import { startPeriodicCleanup } from '../../src/storage/periodic-cleanup';
 import type { Storage } from '../../src/storage/storage';
 import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from './outbox-rig';
 
 const DAY_MS = 86_400_000;
+
+test('a sweep leaves three quarters of its time to others', async () => {
+  const stepMs = 40;
+  let left = 3;
+  const step = async () => {
+    await delay(stepMs);
+    return left > 0 ? left-- : 0;
+  };
+  const cleanup = startPeriodicCleanup({ steps: () => [step], onFailed: () => undefined });
+  const startedAt = performance.now();
+  await cleanup.sweep();
+  cleanup.stop();
+  expect(left).toBe(0);
+  // Three steps with a rest each, and one that finds nothing. Timers may be a millisecond early.
+  expect(performance.now() - startedAt).toBeGreaterThan(3 * 4 * stepMs + stepMs - 20);
+});
 
 describeWithDatabase('records of messages', (database) => {
   let storage: Storage;

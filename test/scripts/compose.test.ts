@@ -1,7 +1,7 @@
 /** Proves how the compose file is read, and what of it is replaced where there is no container engine. */
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -25,6 +25,17 @@ function evaluate<Value>(script: string, expression: string, given: unknown = nu
     process.stdout.write(JSON.stringify(${expression}));`;
   const args = ['--input-type=module', '--eval', code];
   return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8', stdio: 'pipe' })) as Value;
+}
+
+/** What docker/make-secrets.sh leaves in a folder that has some of the files. */
+function makeSecrets(there: Record<string, string> = {}): Record<string, string> {
+  const folder = mkdtempSync(join(tmpdir(), 'fanfare-secrets-'));
+  for (const [name, text] of Object.entries(there)) writeFileSync(join(folder, name), text);
+  const env = { ...process.env, FANFARE_SECRETS_DIR: folder };
+  execFileSync('sh', [join(ROOT, 'docker/make-secrets.sh')], { env });
+  const made = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]);
+  rmSync(folder, { recursive: true });
+  return Object.fromEntries(made);
 }
 
 describe('docker-compose.yml', () => {
@@ -64,10 +75,27 @@ describe('docker-compose.yml', () => {
     const users = [
       named('temporal').environment.POSTGRES_USER,
       named('temporal-schema').environment.SQL_USER,
-      new URL(readFileSync(join(ROOT, 'docker', 'secrets', 'database_url'), 'utf8')).username,
+      new URL(makeSecrets().database_url ?? '').username,
       named('postgresql-roles').environment.PGUSER,
     ];
     expect(users).toEqual(['temporal', 'temporal', 'fanfare', 'postgres']);
+  });
+
+  test('has passwords that no other installation has, and that stay when they are made again', () => {
+    const [one, other] = [makeSecrets(), makeSecrets()];
+    const names = [
+      'database_url',
+      'fanfare_password',
+      'secrets_key',
+      'superuser_password',
+      'temporal_password',
+    ];
+    expect(Object.keys(one).sort()).toEqual(names);
+    for (const name of names) expect([name, one[name] === other[name]]).toEqual([name, false]);
+    expect(new Set(Object.values(one)).size).toBe(names.length);
+    expect(new URL(one.database_url ?? '').password).toBe(one.fanfare_password);
+    expect(Buffer.from(one.secrets_key ?? '', 'base64')).toHaveLength(32);
+    expect(makeSecrets(one)).toEqual(one);
   });
 
   test('names no secret, but the files that hold them', () => {

@@ -175,7 +175,7 @@ export type Call = {
     durationMs: number | null;
     digits: string | null;
     /**
-     * As the provider tells it; so are `said`, `recording` and `documents`.
+     * As the provider reports it; so are `said`, `recording` and `documents`.
      */
     branch: unknown;
     said: unknown;
@@ -373,7 +373,7 @@ export type CampaignDetail = {
     exclude?: {
         campaignIds?: Array<string>;
         /**
-         * Of these campaigns, leave out only who had opted out, also from another sender, and not everybody they reached.
+         * Of these campaigns, leave out only contacts who had opted out, also from another sender, and not all contacts that they reached.
          */
         suppressionOnly?: boolean;
     };
@@ -394,7 +394,7 @@ export type CampaignDetail = {
          */
         misfire?: 'send' | 'skip';
         /**
-         * Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. Of recipients whose own zone nobody knows it is `timezone`.
+         * Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. For recipients whose own zone is not known it is `timezone`.
          */
         recipientLocal?: boolean;
     };
@@ -518,7 +518,7 @@ export type CampaignDigest = {
          */
         misfire?: 'send' | 'skip';
         /**
-         * Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. Of recipients whose own zone nobody knows it is `timezone`.
+         * Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. For recipients whose own zone is not known it is `timezone`.
          */
         recipientLocal?: boolean;
     } | null;
@@ -622,7 +622,7 @@ export type ClientWithSecret = {
      */
     oldSecretValidTill: string | null;
     /**
-     * Told here and never again.
+     * Shown here and never again.
      */
     secret: string;
 };
@@ -655,7 +655,19 @@ export type ContactExport = {
         name: string;
         addedAt: string;
     }>;
+    /**
+     * Campaigns that brought the person among their own recipients.
+     */
+    audiences: Array<{
+        campaignId: string;
+        campaign: string;
+        addedAt: string;
+        values: {
+            [key: string]: unknown;
+        } | null;
+    }>;
     entries: Array<TimelineEntry>;
+    messages: Array<PersonMessage>;
 };
 
 export type ContactList = {
@@ -1108,6 +1120,12 @@ export type ListedVoiceTemplate = {
     };
 };
 
+export type ListedWorkspace = {
+    id: string;
+    name: string;
+    createdAt: string;
+};
+
 export type Message = {
     channel: 'email' | 'sms' | 'voice';
     /**
@@ -1174,7 +1192,7 @@ export type MessageEvent = {
     provider?: string;
     attempt?: number;
     /**
-     * What the carrier told besides.
+     * What the carrier reported besides.
      */
     data?: {
         [key: string]: unknown;
@@ -1286,7 +1304,7 @@ export type NewApiKey = {
     createdAt: string;
     revokedAt: string | null;
     /**
-     * Told here and never again.
+     * Shown here and never again.
      */
     key: string;
 };
@@ -1448,6 +1466,40 @@ export type PersonExplanation = {
      * The person’s other recipients in the campaign, newest run first.
      */
     others: Array<string>;
+};
+
+export type PersonMessage = {
+    id: string;
+    uid: string;
+    channel: 'email' | 'sms' | 'voice';
+    /**
+     * Null once the person was erased.
+     */
+    to: string | null;
+    from: string;
+    'template-id'?: string;
+    version?: number;
+    subject?: string;
+    params: {
+        [key: string]: string | number;
+    };
+    campaign?: string;
+    class: 'marketing' | 'transactional';
+    replyTo?: string;
+    voice?: CallOptions;
+    segments?: number;
+    encoding?: 'gsm7' | 'ucs2';
+    state: 'scheduled' | 'accepted' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'failed' | 'expired' | 'rejected' | 'suppressed' | 'canceled' | 'unknown';
+    code?: string;
+    provider?: string;
+    providerId?: string;
+    attempt: number;
+    sendAt?: string;
+    expiresAt?: string;
+    createdAt: string;
+    updatedAt: string;
+    events: Array<MessageEvent>;
+    body?: string;
 };
 
 export type Policy = {
@@ -1676,7 +1728,7 @@ export type Run = {
     number: number;
     phase: 'draft' | 'scheduled' | 'planning' | 'running' | 'paused' | 'finishing' | 'completed' | 'canceled' | 'failed';
     /**
-     * The occurrence that it is; null when somebody started it.
+     * The occurrence that it is; null when a person or a client started it.
      */
     scheduledFor: string | null;
     /**
@@ -1912,6 +1964,12 @@ export type TimelineEntry = {
             code?: string;
         }>;
     }>;
+    /**
+     * In an export only: what was filled in for the person.
+     */
+    values?: {
+        [key: string]: unknown;
+    };
 } | {
     kind: 'skipped';
     at: string;
@@ -1933,6 +1991,12 @@ export type TimelineEntry = {
     channel: 'email' | 'sms' | 'voice';
     state: 'pending' | 'waiting' | 'sending' | 'accepted' | 'sent' | 'delivered' | 'undelivered' | 'failed' | 'rejected' | 'suppressed' | 'expired' | 'canceled' | 'unknown';
     code: string | null;
+    /**
+     * In an export only: what was to be sent.
+     */
+    values?: {
+        [key: string]: unknown;
+    };
 } | {
     kind: 'cap_place';
     at: string;
@@ -2030,7 +2094,7 @@ export type UserWithPassword = {
     createdAt: string;
     disabledAt: string | null;
     /**
-     * If it was made for the user: told here and never again.
+     * If it was made for the user: shown here and never again.
      */
     password?: string;
 };
@@ -2056,7 +2120,7 @@ export type Webhook = {
     enabled: boolean;
     disabledAt: string | null;
     /**
-     * It answered 410, it failed for days, or somebody wanted so.
+     * It answered 410, it failed for days, or a call disabled it.
      */
     disabledReason: 'gone' | 'failing' | 'user' | null;
     /**
@@ -2125,7 +2189,7 @@ export type WebhookWithSecret = {
     enabled: boolean;
     disabledAt: string | null;
     /**
-     * It answered 410, it failed for days, or somebody wanted so.
+     * It answered 410, it failed for days, or a call disabled it.
      */
     disabledReason: 'gone' | 'failing' | 'user' | null;
     /**
@@ -2156,7 +2220,7 @@ export type WebhookWithSecret = {
     createdAt: string;
     updatedAt: string;
     /**
-     * Told here and never again.
+     * Shown here and never again.
      */
     secret: string;
 };
@@ -3217,7 +3281,7 @@ export type CreateUserErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Name already in use (`name_taken`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Name already in use (`name_taken`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'name_taken' | 'limit_reached';
@@ -3796,7 +3860,7 @@ export type CreateClientErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'limit_reached';
@@ -3899,7 +3963,7 @@ export type RotateSecretErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'limit_reached';
@@ -4382,6 +4446,76 @@ export type RevokeApiKeyResponses = {
 
 export type RevokeApiKeyResponse = RevokeApiKeyResponses[keyof RevokeApiKeyResponses];
 
+export type ListWorkspacesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        page?: number;
+        limit?: number;
+    };
+    url: '/api/admin/workspaces';
+};
+
+export type ListWorkspacesErrors = {
+    /**
+     * Not authenticated (`unauthenticated`).
+     */
+    401: Problem & {
+        code?: 'unauthenticated';
+    };
+    /**
+     * Not allowed (`forbidden`).
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Too many requests of this workspace (`too_many_requests`).
+     */
+    429: Problem & {
+        code?: 'too_many_requests';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * A dependency is not available (`dependency_down`).
+     */
+    503: Problem & {
+        code?: 'dependency_down';
+    };
+};
+
+export type ListWorkspacesError = ListWorkspacesErrors[keyof ListWorkspacesErrors];
+
+export type ListWorkspacesResponses = {
+    /**
+     * A page of workspaces.
+     */
+    200: {
+        result: 'success';
+        status: number;
+        message: string;
+        data: Array<ListedWorkspace>;
+        pagination: {
+            page: number;
+            limit: number;
+            total: number;
+        };
+    };
+};
+
+export type ListWorkspacesResponse = ListWorkspacesResponses[keyof ListWorkspacesResponses];
+
 export type CreateWorkspaceData = {
     body: {
         name: string;
@@ -4477,19 +4611,19 @@ export type CreateWorkspaceResponses = {
             id: string;
             email: string;
             /**
-             * Told here and never again.
+             * Shown here and never again.
              */
             password: string;
         };
         client: {
             id: string;
             /**
-             * Told here and never again.
+             * Shown here and never again.
              */
             secret: string;
         };
         /**
-         * Told here and never again.
+         * Shown here and never again.
          */
         apiKey: string;
     };
@@ -4873,7 +5007,7 @@ export type CreateAccountErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'limit_reached';
@@ -4955,7 +5089,7 @@ export type DeleteAccountErrors = {
         code?: 'not_found';
     };
     /**
-     * Account is of the environment (`environment_account`). A route names the account (`account_routed`). Messages are under way by the account (`account_busy`).
+     * Account is made by the environment (`environment_account`). A route names the account (`account_routed`). Messages are under way by the account (`account_busy`).
      */
     409: Problem & {
         code?: 'environment_account' | 'account_routed' | 'account_busy';
@@ -5118,7 +5252,7 @@ export type ChangeAccountErrors = {
         code?: 'request_timeout';
     };
     /**
-     * Account is of the environment (`environment_account`). A route names the account (`account_routed`).
+     * Account is made by the environment (`environment_account`). A route names the account (`account_routed`).
      */
     409: Problem & {
         code?: 'environment_account' | 'account_routed';
@@ -5585,7 +5719,7 @@ export type RegisterSenderErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Another workspace has the sender (`sender_taken`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Another workspace has the sender (`sender_taken`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'sender_taken' | 'limit_reached';
@@ -6525,7 +6659,7 @@ export type SendMessageErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Placeholders without a value (`missing_params`). No carrier can send it so (`not_possible`). No carrier can send this message (`message_not_possible`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Template not found (`template_not_found`). Placeholders without a value (`missing_params`). No account can send it this way (`not_possible`). No account can send this message (`message_not_possible`).
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused' | 'template_not_found' | 'missing_params' | 'not_possible' | 'message_not_possible';
@@ -6780,7 +6914,7 @@ export type SendMessagesError = SendMessagesErrors[keyof SendMessagesErrors];
 
 export type SendMessagesResponses = {
     /**
-     * Each message was judged alone.
+     * Each message was checked alone.
      */
     207: {
         result: 'success';
@@ -7966,7 +8100,7 @@ export type CreateWebhookErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'limit_reached';
@@ -8297,7 +8431,7 @@ export type RotateWebhookSecretErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). As many as there may be (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'idempotency_in_progress' | 'limit_reached';
@@ -9738,7 +9872,7 @@ export type SetPolicyErrors = {
         code?: 'request_timeout';
     };
     /**
-     * As many as there may be (`limit_reached`).
+     * Limit reached (`limit_reached`).
      */
     409: Problem & {
         code?: 'limit_reached';
@@ -10120,7 +10254,7 @@ export type ChangeContactErrors = {
         code?: 'request_timeout';
     };
     /**
-     * Another contact is identified so (`contact_exists`).
+     * Another contact has this id or address (`contact_exists`).
      */
     409: Problem & {
         code?: 'contact_exists';
@@ -11035,7 +11169,7 @@ export type CreateCampaignData = {
         schedule?: {
             startAt?: string;
             /**
-             * No occurrence of `cron` begins after it; without `cron`, nobody is sent to after it, and who is left is `expired`.
+             * No occurrence of `cron` begins after it; without `cron`, no recipient is sent to after it, and those who are left are `expired`.
              */
             endAt?: string;
             timezone?: string;
@@ -11048,7 +11182,7 @@ export type CreateCampaignData = {
              */
             misfire?: 'send' | 'skip';
             /**
-             * Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. Of recipients whose own zone nobody knows it is `timezone`.
+             * Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. For recipients whose own zone is not known it is `timezone`.
              */
             recipientLocal?: boolean;
         };
@@ -11147,7 +11281,7 @@ export type CreateCampaignData = {
         exclude?: {
             campaignIds?: Array<string>;
             /**
-             * Of these campaigns, leave out only who had opted out, also from another sender, and not everybody they reached.
+             * Of these campaigns, leave out only contacts who had opted out, also from another sender, and not all contacts that they reached.
              */
             suppressionOnly?: boolean;
         };
@@ -11343,7 +11477,7 @@ export type DryRunCampaignData = {
         schedule?: {
             startAt?: string;
             /**
-             * No occurrence of `cron` begins after it; without `cron`, nobody is sent to after it, and who is left is `expired`.
+             * No occurrence of `cron` begins after it; without `cron`, no recipient is sent to after it, and those who are left are `expired`.
              */
             endAt?: string;
             timezone?: string;
@@ -11356,7 +11490,7 @@ export type DryRunCampaignData = {
              */
             misfire?: 'send' | 'skip';
             /**
-             * Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. Of recipients whose own zone nobody knows it is `timezone`.
+             * Each recipient is due when their own clocks show what those of `timezone` show at `startAt`; with `cron`, when they show the hour of the occurrence. For recipients whose own zone is not known it is `timezone`.
              */
             recipientLocal?: boolean;
         };
@@ -11455,7 +11589,7 @@ export type DryRunCampaignData = {
         exclude?: {
             campaignIds?: Array<string>;
             /**
-             * Of these campaigns, leave out only who had opted out, also from another sender, and not everybody they reached.
+             * Of these campaigns, leave out only contacts who had opted out, also from another sender, and not all contacts that they reached.
              */
             suppressionOnly?: boolean;
         };
@@ -13874,7 +14008,7 @@ export type CreateDurableSendErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). No carrier can send it so (`not_possible`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). No account can send it this way (`not_possible`).
      */
     422: Problem & {
         code?: 'invalid_request' | 'idempotency_key_reused' | 'not_possible';

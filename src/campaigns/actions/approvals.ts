@@ -20,7 +20,10 @@ import type { createCarryOut } from './carry-out';
 
 export interface CampaignDigest {
   digest: string;
-  /** Of the lists and the own audience, each once; an approval is asked for above a number of them. */
+  /**
+   * How many different contacts the lists and the campaign's own audience have. Above a number of them, the
+   * policy asks for an approval.
+   */
   contacts: number;
   /** On all channels together. */
   recipients: number;
@@ -50,12 +53,12 @@ export function createApprovals({
   insecureLinks,
 }: Deps) {
   return {
-    /** The audience is judged as a dry run judges it. */
+    /** Checks the audience as a dry run does. */
     async digest(workspaceId: string, campaignId: string): Promise<CampaignDigest> {
       const campaign = await readCampaign(db, workspaceId, campaignId);
       const policy = await readPolicy(db, workspaceId);
       const found = await checkReferences(db, templates, workspaceId, campaign, { policy, senderRule });
-      // Taken first: what changes while the audience is judged makes the digest another one.
+      // Computed first, so that a change during the check of the audience gives another digest.
       const { digest, contacts } = await takeDigest(db, workspaceId, campaign);
       const forecast = await limited(() => dryRun(db, workspaceId, campaign, found, policy));
       const { channels, durationSeconds, warnings } = forecast;
@@ -74,8 +77,8 @@ export function createApprovals({
       if (campaign.stage === 'draft')
         await checkReferences(db, templates, workspaceId, campaign, { senderRule });
       requireSecureLinks(campaign, insecureLinks);
-      const consequence = await approveCampaign(db, workspaceId, campaignId, call);
-      await carryOut(workspaceId, campaignId, consequence, { holds: false });
+      const effects = await approveCampaign(db, workspaceId, campaignId, call);
+      await carryOut(workspaceId, campaignId, effects, { holds: false });
       return summaryOf(await readCampaign(db, workspaceId, campaignId));
     },
   };

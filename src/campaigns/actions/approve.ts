@@ -6,29 +6,30 @@ import { contactsOf } from '../approval/approval-rule';
 import { forgetDigests, requireSame } from '../approval/digest';
 import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
 import { databaseNow } from '../model/database-now';
-import type { CallNote } from '../model/dependencies';
+import type { IdempotencyMark } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { addressOf, type RunAddress } from '../runs/run-rows';
-import { type Consequence, illegal, startDraft, toldAgain } from './campaign-actions';
+import { illegal, startDraft, toldAgain, type WorkflowEffects } from './campaign-actions';
 
 type Tx = Transaction<CampaignTables>;
 
 export interface ApproveCall {
   digest: string;
   userId: string;
-  note?: CallNote | undefined;
+  note?: IdempotencyMark | undefined;
 }
 
 /**
- * Writes the approval down together with what follows from it, so that neither is ever there alone: a draft starts, and
- * runs that wait for the approval go on. What its owner has paused stays so, and may be resumed.
+ * Writes the approval down together with what follows from it, so that neither is ever there alone: a draft
+ * starts, and runs that wait for the approval go on. A run that its owner has paused stays paused, and may be
+ * resumed.
  */
 export async function approveCampaign(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   campaignId: string,
   { digest, userId, note }: ApproveCall,
-): Promise<Consequence> {
+): Promise<WorkflowEffects> {
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     refuseOwn(campaign, userId);
@@ -37,7 +38,8 @@ export async function approveCampaign(
     if (isRepeated) return toldAgain(tx, campaign, 'resume');
     if (campaign.stage !== 'draft' && !mayGoOn(campaign)) throw illegal(campaign, 'approve');
     const shown = await requireSame(tx, workspaceId, campaign, digest);
-    // Of an audience that is frozen, those count who will be sent to, also when they have left the lists since.
+    // A frozen audience counts as it was frozen, because contacts who have left the lists since are sent to
+    // as well.
     const contacts = Math.max(
       shown,
       campaign.stage === 'draft' ? 0 : await contactsOf(tx, campaign, 'resume'),

@@ -5,7 +5,7 @@ import { nextIn, recurrenceOf } from '../../domain/recurrence';
 import { type HourOptions, runStart } from '../../domain/time-zones/recipient-hours';
 import { requireApproval } from '../approval/approval-rule';
 import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
-import type { CallNote } from '../model/dependencies';
+import type { IdempotencyMark } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { frozenShards } from '../runs/run-end';
 import {
@@ -20,8 +20,8 @@ import {
 import { beginSchedule, hasSchedule, type ScheduleChange, steerSchedule } from '../schedules/recurring';
 import { requireAudience, requireLists } from './campaign-checks';
 
-/** What the workflows must be told once the change is committed. */
-export type Consequence = ScheduleChange;
+/** Signals and launches that follow once the change is committed. */
+export type WorkflowEffects = ScheduleChange;
 
 type Tx = Transaction<CampaignTables>;
 
@@ -29,16 +29,16 @@ type Tx = Transaction<CampaignTables>;
  * Applies an operator's action to a campaign, as far as its phase allows (ACTIONS in domain/campaign.ts).
  * Repeated, an action changes nothing and succeeds. An impossible one is a conflict that names the phase. The
  * answer comes from the database; the workflows are signalled after the commit, and again at each repetition.
- * What an earlier attempt at the same call has done (`note`) is not repeated, whatever became of the campaign
- * since.
+ * If an earlier attempt at the same call has done it (`note`), it is not done again, whatever became of the
+ * campaign since.
  */
 export async function changeCampaign(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   campaignId: string,
   action: Action,
-  note?: CallNote,
-): Promise<Consequence> {
+  note?: IdempotencyMark,
+): Promise<WorkflowEffects> {
   return db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     const noted = note && (await note.execute(tx)).rows[0];
@@ -69,7 +69,7 @@ export async function requireApprovedDraft(
 const begins = ({ phase }: CampaignRecord, action: Action): action is 'start' | 'resume' =>
   (action === 'start' || action === 'resume') && ACTIONS[action][phase] === 'do';
 
-/** A campaign that sends again stands in the lists of those that do. */
+/** Takes a campaign that sends again out of the archive. */
 export async function unarchive(
   tx: Tx,
   { id, archivedAt }: Pick<CampaignRecord, 'id' | 'archivedAt'>,
@@ -78,7 +78,7 @@ export async function unarchive(
 }
 
 /** The attempt that did it may have died before the run was signalled; a second signal is harmless. */
-export async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action): Promise<Consequence> {
+export async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action): Promise<WorkflowEffects> {
   const again = launchAgain(campaign);
   if (action === 'start' || (campaign.stage !== 'started' && !hasSchedule(campaign))) return again;
   const told = (await liveRunsOf(tx, campaign.id)).map(addressOf);
@@ -86,7 +86,7 @@ export async function toldAgain(tx: Tx, campaign: CampaignRecord, action: Action
 }
 
 /** An attempt may have died before it launched the run that it created; a repeated launch is harmless. */
-export function launchAgain({ run, options }: CampaignRecord): Consequence {
+export function launchAgain({ run, options }: CampaignRecord): WorkflowEffects {
   return {
     ...(options.schedule?.cron === undefined ? {} : { schedule: true }),
     ...(run && isLive(run.phase)
@@ -96,9 +96,11 @@ export function launchAgain({ run, options }: CampaignRecord): Consequence {
 }
 
 function refuseIllegal(campaign: CampaignRecord, action: Action): void {
-  if (ACTIONS[action][campaign.phase] && !(endingOf(campaign) && action !== 'cancel')) return;
-  throw illegal(campaign, action);
+  if (!isPossible(campaign, action)) throw illegal(campaign, action);
 }
+
+const isPossible = (campaign: CampaignRecord, action: Action): boolean =>
+  ACTIONS[action][campaign.phase] !== undefined && !(endingOf(campaign) && action !== 'cancel');
 
 /** How a run that has not closed yet is about to end. */
 export function endingOf({ stage, run }: CampaignRecord): string | undefined {
@@ -112,9 +114,12 @@ export function illegal(campaign: CampaignRecord, action: string): DomainError {
   const { id, phase } = campaign;
   const ending = endingOf(campaign);
   const now = ending ? `${phase} and ${ending}` : phase;
-  return new DomainError('illegal_transition', `Campaign ${id} is ${now}: ${action} is not possible now`, {
-    phase,
-  });
+  const possible = (Object.keys(ACTIONS) as Action[]).filter(
+    (one) => isPossible(campaign, one) && ACTIONS[one][phase] === 'do',
+  );
+  const instead = possible.length > 0 ? `; possible: ${possible.join(', ')}` : '';
+  const message = `Campaign ${id} is ${now}: ${action} is not possible now${instead}`;
+  return new DomainError('illegal_transition', message, { phase });
 }
 
 /** A draft starts when its schedule says; started once more, or if it has none, it starts now. */
@@ -122,7 +127,7 @@ export async function startDraft(
   tx: Tx,
   workspaceId: string,
   campaign: CampaignRecord,
-): Promise<Consequence> {
+): Promise<WorkflowEffects> {
   if (campaign.stage === 'started') return {};
   requireAudience(campaign.id, campaign, campaign.ownMembers);
   await requireLists(tx, workspaceId, campaign.contactListIds);
@@ -150,7 +155,7 @@ async function steer(
   workspaceId: string,
   campaign: CampaignRecord,
   action: Action,
-): Promise<Consequence> {
+): Promise<WorkflowEffects> {
   if (action === 'start') await requireLists(tx, workspaceId, campaign.contactListIds);
   return steerSchedule(tx, workspaceId, campaign, action);
 }
@@ -159,7 +164,7 @@ const isOver = ({ id, phase }: CampaignRecord) =>
   new DomainError('illegal_transition', `The schedule of campaign ${id} is over; edit it first`, { phase });
 
 /** Canceled before it began: the run that records this never sent anything. */
-async function withdraw(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<Consequence> {
+async function withdraw(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<WorkflowEffects> {
   const runId = campaign.run?.id ?? (await insertRun(tx, { id: campaign.id, workspaceId }, 'started'));
   await withdrawRun(tx, runId);
   await sql`update campaigns set stage = 'started', updated_at = now() where id = ${campaign.id}`.execute(tx);
@@ -177,12 +182,12 @@ async function control(
   workspaceId: string,
   { id, run, stage, contactListIds }: CampaignRecord,
   action: Exclude<Action, 'start'>,
-): Promise<Consequence> {
+): Promise<WorkflowEffects> {
   if (action === 'resume' && run?.phase === 'failed') {
     if (run.recipients_deleted_at) {
       throw new DomainError(
         'recipients_deleted',
-        `The recipients of campaign ${id} were deleted at ${run.recipients_deleted_at.toISOString()}, because it ended longer ago than records are kept`,
+        `The recipients of campaign ${id} were deleted at ${run.recipients_deleted_at.toISOString()}, because it ended longer ago than records are kept; create another campaign`,
       );
     }
     // A run that failed before its audience was frozen reads its lists again; they may have been deleted

@@ -7,7 +7,7 @@ import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../model/dep
 import type { CampaignTables } from '../model/tables';
 import type { RunAddress } from '../runs/run-rows';
 import { keepSchedule } from '../schedules/schedule-reconciler';
-import type { Consequence } from './campaign-actions';
+import type { WorkflowEffects } from './campaign-actions';
 
 export interface CarryOutDeps {
   db: Kysely<CampaignTables>;
@@ -33,13 +33,13 @@ class CarryOut {
   readonly launch = async (
     workspaceId: string,
     campaignId: string,
-    consequence: Consequence,
+    effects: WorkflowEffects,
   ): Promise<void> => {
-    if (consequence.schedule) await this.followSchedule(campaignId);
-    if (!consequence.launch) return;
-    const { runId } = consequence.launch;
+    if (effects.schedule) await this.followSchedule(campaignId);
+    if (!effects.launch) return;
+    const { runId } = effects.launch;
     try {
-      await this.deps.launcher.launch({ workspaceId, campaignId, startAt: undefined, ...consequence.launch });
+      await this.deps.launcher.launch({ workspaceId, campaignId, startAt: undefined, ...effects.launch });
     } catch (error) {
       this.deps.log.warn(
         { err: error, runId },
@@ -52,14 +52,14 @@ class CarryOut {
   readonly carryOut = async (
     workspaceId: string,
     campaignId: string,
-    consequence: Consequence,
+    effects: WorkflowEffects,
     wanted: { holds: boolean },
   ): Promise<void> => {
-    await this.launch(workspaceId, campaignId, consequence);
-    if (!consequence.controlChanged) return;
+    await this.launch(workspaceId, campaignId, effects);
+    if (!effects.controlChanged) return;
     const answerBy = delay(LIMITS.controlAnswerMs);
     if (wanted.holds) await Promise.race([this.holdNow(workspaceId, campaignId), answerBy]);
-    await this.tellRuns(consequence.controlChanged, answerBy);
+    await this.tellRuns(effects.controlChanged, answerBy);
   };
 
   /** If this fails, the reconciler that runs every minute repeats it, and takes what is due in the meantime. */

@@ -19,6 +19,8 @@ export async function requireEditable(
 }
 
 export const alreadyStarted = ({ id, phase }: Pick<CampaignRecord, 'id' | 'phase'>) =>
-  new DomainError('campaign_started', `Campaign ${id} has started (${phase}) and can no longer be edited`, {
-    phase,
-  });
+  new DomainError(
+    'campaign_started',
+    `Campaign ${id} has started (${phase}) and can no longer be edited; cancel it, or create another one`,
+    { phase },
+  );

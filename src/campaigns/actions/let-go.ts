@@ -3,21 +3,22 @@ import { isLive } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { requireApproval } from '../approval/approval-rule';
 import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
-import type { CallNote } from '../model/dependencies';
+import type { IdempotencyMark } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { lockRelease } from '../release/release-rows';
 import { loadRun } from '../runs/runs';
 import { illegal, requireApprovedDraft } from './campaign-actions';
 
 /**
- * The operator ends the wait after the stage that has begun, and after as many of the following as they say. A stage that
- * is being sent is sent to its end, and its gates are judged all the same: only the wait between is left out.
+ * The operator ends the wait after the stage that has begun, and after as many of the following as they say.
+ * A stage that is being sent is sent to its end, and its gates are evaluated all the same. Only the wait
+ * between is skipped.
  */
 export async function letGo(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   campaignId: string,
-  { stages, note }: { stages: number | 'all'; note?: CallNote | undefined },
+  { stages, note }: { stages: number | 'all'; note?: IdempotencyMark | undefined },
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const campaign = await lockCampaign(tx, workspaceId, campaignId);

@@ -7,7 +7,7 @@ import type { RETRIABLE } from '../../domain/recipient';
 import { requireApproval } from '../approval/approval-rule';
 import { moveRecipients } from '../ledger/move-recipients';
 import { type CampaignRecord, lockCampaign, readCampaign } from '../model/campaign-record';
-import type { CallNote } from '../model/dependencies';
+import type { IdempotencyMark } from '../model/dependencies';
 import { retryTransaction } from '../model/retry-transaction';
 import type { CampaignTables } from '../model/tables';
 import { reopenRun } from '../runs/run-rows';
@@ -45,7 +45,7 @@ export async function retryFailed(
   workspaceId: string,
   campaignId: string,
   which: RetriedWhich,
-  note?: CallNote,
+  note?: IdempotencyMark,
 ): Promise<Retried> {
   const campaign = await readCampaign(db, workspaceId, campaignId);
   requireRetrying(campaign);

@@ -3,11 +3,11 @@ import type { CampaignBody } from '../../contracts/campaigns';
 import { isLive, type Stage } from '../../domain/campaign';
 import { recurrenceOf } from '../../domain/recurrence';
 import { type CampaignContent, type CampaignRecord, columnsOf } from '../model/campaign-record';
-import type { CallNote } from '../model/dependencies';
+import type { IdempotencyMark } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { controlLiveRuns, insertRun, withdrawRun } from '../runs/run-rows';
 import { beginSchedule, endSchedule, hasSchedule } from '../schedules/recurring';
-import { type Consequence, futureStart, launchAgain, unarchive } from './campaign-actions';
+import { futureStart, launchAgain, unarchive, type WorkflowEffects } from './campaign-actions';
 import { requireAudience } from './campaign-checks';
 import { requireEditable } from './editable';
 import { dropOwnAudience, type OwnAudience } from './own-audience';
@@ -17,7 +17,7 @@ import { dropOwnAudience, type OwnAudience } from './own-audience';
  * caller's transaction has checked what the content names, and has locked its lists.
  */
 
-type Saved = { id: string } & Consequence;
+type Saved = { id: string } & WorkflowEffects;
 
 export async function insertCampaign(
   tx: Transaction<CampaignTables>,
@@ -59,7 +59,7 @@ async function begin(
   campaign: { id: string; workspaceId: string },
   { options }: CampaignContent,
   { paused = false }: { paused?: boolean } = {},
-): Promise<Consequence> {
+): Promise<WorkflowEffects> {
   const recurrence = recurrenceOf(options);
   if (recurrence) return beginSchedule(tx, campaign, recurrence, { held: paused });
   const startAt = futureStart(options);
@@ -75,7 +75,7 @@ interface Edit {
   /** In place of the own audience that it has. */
   own: OwnAudience | undefined;
   /** Identifies an earlier attempt at the same call, which may have started the campaign. */
-  note: CallNote | undefined;
+  note: IdempotencyMark | undefined;
 }
 
 /**

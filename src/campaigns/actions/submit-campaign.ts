@@ -14,7 +14,7 @@ import {
   readCampaign,
   summaryOf,
 } from '../model/campaign-record';
-import type { CallNote, SenderRule, TemplateLookup } from '../model/dependencies';
+import type { IdempotencyMark, SenderRule, TemplateLookup } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { type createContactRoom, requireRoom } from '../model/workspace-room';
 import { readPolicy } from '../policy/policy';
@@ -44,7 +44,7 @@ interface SaveCall {
   /** The campaign's own audience. Without it, an edit keeps the present one. */
   recipients?: InlineRecipients | undefined;
   /** With a note, an edit is applied once, however often the call is repeated. */
-  note?: CallNote | undefined;
+  note?: IdempotencyMark | undefined;
   /** Called for an edit that leaves a campaign to start by itself; throws if the caller may start none. */
   requireStart?: (() => void) | undefined;
 }

@@ -19,7 +19,10 @@ export interface Excess {
 
 type Tx = Transaction<CampaignTables>;
 
-/** Of a campaign that is being created or edited, and so has no approval; undefined when it may be sent to all. */
+/**
+ * By how much a campaign that is created or edited exceeds what needs no approval; undefined when it needs
+ * none.
+ */
 export async function excessOf(
   db: Kysely<CampaignTables>,
   content: CampaignContent,
@@ -34,7 +37,7 @@ export async function excessOf(
 /** What is asked of a campaign that may need an approval: `start` begins a run, which will freeze the lists as they are. */
 export type Wish = 'start' | 'resume' | 'release' | 'retry';
 
-/** Of a campaign as it stands, with the approval that it has. */
+/** The same for a stored campaign, which may have an approval. */
 export async function standingExcess(
   tx: Tx,
   workspaceId: string,

@@ -7,9 +7,9 @@ import { audienceLists, type CampaignContent, type CampaignRecord } from '../mod
 import type { CampaignTables } from '../model/tables';
 
 /**
- * What an approval is of: all that a campaign sends and how, with pinned versions, and whom to. The same campaign with the
- * same members has the same digest. It is stored as it is told, because only then can be found how many members came and
- * went since.
+ * What an approval is of: all that a campaign sends and how, with pinned versions, and whom to. The same
+ * campaign with the same members has the same digest. It is stored when it is read, because only then is it
+ * known how many members came and went since.
  */
 export interface TakenDigest {
   digest: string;

@@ -22,7 +22,7 @@ export interface Audience {
   campaignParams: Record<string, string | number>;
   /** Contacts whom these campaigns have reached on this channel are left out. */
   excludedCampaigns?: string[] | undefined;
-  /** Of the contacts reached, leave out only those who had opted out. */
+  /** Excludes only contacts who had opted out, not all contacts whom those campaigns reached. */
   excludesOptedOut?: boolean | undefined;
   /** SQL: whether an address may not be sent to. Without it, every address may. */
   isSuppressed?: ((address: RawBuilder<unknown>) => RawBuilder<boolean>) | undefined;
@@ -64,7 +64,7 @@ export function audienceOf(
   };
 }
 
-/** A piece of a run's audience: the next contacts that are not judged yet. */
+/** A piece of a run's audience: the next contacts that the freeze has not looked at. */
 export interface AudiencePiece {
   runId: string;
   /** The last contact of the piece before; '' for the first piece. */

@@ -27,13 +27,13 @@ export interface AudienceInput extends Audience {
 
 export interface FreezeOptions {
   /**
-   * Asked before each piece. `go on` continues; `stop` leaves the freeze for a later attempt; `end` finishes it
-   * with the contacts judged so far.
+   * Asked before each piece. `go on` continues; `stop` leaves the freeze for a later attempt; `end` finishes
+   * it with the contacts frozen so far.
    */
   wanted?: (() => Promise<'go on' | 'stop' | 'end'>) | undefined;
   /** Pieces run inside it, so that many runs take turns. */
   inTurn?: (<T>(work: () => Promise<T>) => Promise<T>) | undefined;
-  /** Contacts judged in one transaction. */
+  /** Contacts that one transaction freezes or skips. */
   pieceContacts?: number | undefined;
 }
 
@@ -145,7 +145,7 @@ function advanced(
   };
 }
 
-/** Ends the freeze early. Contacts that were not judged are neither recipients nor skipped. */
+/** Ends the freeze early. Contacts that it has not reached are neither recipients nor skipped. */
 async function endHere(
   db: Kysely<CampaignTables>,
   input: AudienceInput,
@@ -161,8 +161,8 @@ async function endHere(
 
 /**
  * Where an audience is cut into shards, in numbers of contacts. Contacts are counted, because the number of
- * recipients is known only when all are judged. The first shards are small, because a shard is sent as soon as
- * it is filled. The rest is divided evenly.
+ * recipients is known only when all of them have been looked at. The first shards are small, because a shard
+ * is sent as soon as it is filled. The rest is divided evenly.
  */
 export function shardEnds(contacts: number, byHours: boolean): number[] {
   const most = byHours ? LIMITS.shardsPerChannelByHours : LIMITS.shardsPerChannel;

@@ -139,9 +139,9 @@ function forecastOf(
 
 /**
  * The campaign's own pace is for all its channels together; each sender's limit is for its channel, in
- * messages or, for SMS, in segments. The channels go side by side, so the slowest of these decides. The waits of a
- * release come on top. How long calls last and how fast a provider is are not known before; nor is, of channels in turns, how many get to
- * the next one and after how much silence.
+ * messages or, for SMS, in segments. The channels go side by side, so the slowest of these decides. The waits
+ * of a release come on top. Not known beforehand are the length of calls, the speed of a provider and, with
+ * fallback, how many contacts reach the next channel and when.
  */
 function durationOf(
   workspaceId: string,

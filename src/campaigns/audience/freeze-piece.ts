@@ -10,7 +10,7 @@ import { type Audience, type AudiencePiece, pieceMembers, rankedContacts } from 
 import { dueSeconds, placesOfRun, UNKNOWN_PLACE } from './audience-time-zones';
 
 export interface FrozenPiece {
-  /** The last contact that was judged; null when none was left. */
+  /** The last contact of the piece; null when none was left. */
   lastId: string | null;
   contacts: number;
   recipients: number;

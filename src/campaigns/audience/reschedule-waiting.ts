@@ -60,7 +60,8 @@ export function dueTimes({ options }: RunPlan, channel: Channel, now: number): (
   const due = dueSeconds(options, channel, now);
   const known = new Map<string, number>();
   return ({ place, address }) => {
-    // Without a place when hours by recipients' clocks were not asked for as the audience was frozen.
+    // Recipients have no place if the campaign did not use recipients' time zones when the audience was
+    // frozen.
     const where = place ?? phonePrefix(address) ?? UNKNOWN_PLACE;
     const at = known.get(where) ?? Math.max(now, (due(where) ?? 0) * 1_000);
     known.set(where, at);
@@ -102,7 +103,7 @@ async function recallRange(
     let latest = earliest;
     const sooner: { seq: number; at: number }[] = [];
     for (const row of rows) {
-      // Whether there is room under the caps is asked when it is his turn.
+      // Caps are checked when it is the recipient's turn.
       let at = row.code === FREQUENCY_CAP ? now : dueAt(row);
       if (row.state === 'pending') {
         latest = Math.max(latest, at);
@@ -137,8 +138,8 @@ async function moveUp(
 }
 
 /**
- * In the transaction that has put recipients off: should the policy have changed since the run was read, they are
- * due at once, and are judged by the new one.
+ * In the transaction that has put recipients off: should the policy have changed since the run was read, they
+ * are due at once, and the new policy is applied to them.
  */
 export async function lookAgain(
   tx: Kysely<CampaignTables>,

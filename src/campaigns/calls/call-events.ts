@@ -19,7 +19,7 @@ import type { CallKey } from './calls';
 export type EndedCall = CallKey & CallEnding;
 
 /** What one page of the event feed says about one call. */
-interface CallNews extends CallKey {
+interface CallEvents extends CallKey {
   dialledAt: string | null;
   answeredAt: string | null;
   ending: (CallEnding & { at: string; code: string | undefined }) | undefined;
@@ -40,7 +40,7 @@ const KEPT = [
 
 /** Returns the calls of campaigns that a feed page ends. */
 export function endedCalls(events: readonly MessageEvent[]): EndedCall[] {
-  return callNews(events).flatMap(({ runId, seq, attempt, ending }) => {
+  return callEvents(events).flatMap(({ runId, seq, attempt, ending }) => {
     if (!ending) return [];
     const { end, answeredBy, told, fault } = ending;
     return [{ runId, seq, attempt, end, answeredBy, told, fault }];
@@ -69,30 +69,30 @@ function endOf(type: string): CallEnding['end'] | undefined {
 const wordOf = (value: unknown): string | undefined =>
   typeof value === 'string' && /^[a-z_]{1,32}$/.test(value) ? value : undefined;
 
-function callNews(events: readonly MessageEvent[]): CallNews[] {
-  const news = new Map<string, CallNews>();
+function callEvents(events: readonly MessageEvent[]): CallEvents[] {
+  const reports = new Map<string, CallEvents>();
   for (const event of events) {
     if (event.channel !== 'voice') continue;
     const key = parseMessageUid(event.uid);
     if (key?.channel !== 'voice') continue;
     const { runId, seq, attempt } = key;
-    const known: CallNews = news.get(event.uid) ?? {
+    const known: CallEvents = reports.get(event.uid) ?? {
       ...{ runId, seq, attempt, dialledAt: null, answeredAt: null, ending: undefined, data: {} },
     };
     take(known, event);
-    news.set(event.uid, known);
+    reports.set(event.uid, known);
   }
-  return [...news.values()];
+  return [...reports.values()];
 }
 
-function take(news: CallNews, event: MessageEvent): void {
+function take(call: CallEvents, event: MessageEvent): void {
   const { type, at, code } = event;
-  if (IN_THE_AIR.includes(type)) news.dialledAt ??= at;
-  if (type === 'answered') news.answeredAt ??= at;
+  if (IN_THE_AIR.includes(type)) call.dialledAt ??= at;
+  if (type === 'answered') call.answeredAt ??= at;
   const ending = endingOf(event);
   // A call may be reported as ended twice. The first report counts, unless it was `unknown`.
-  if (ending && (!news.ending || news.ending.end === 'unknown')) news.ending = { ...ending, at, code };
-  Object.assign(news.data, keptOf(event.data));
+  if (ending && (!call.ending || call.ending.end === 'unknown')) call.ending = { ...ending, at, code };
+  Object.assign(call.data, keptOf(event.data));
 }
 
 const IN_THE_AIR = ['sent', 'ringing', 'answered', 'machine', 'human', 'digits', 'recording'];
@@ -116,8 +116,8 @@ export async function storeCallEvents(
   workspaceId: string,
   events: readonly MessageEvent[],
 ): Promise<void> {
-  const news = callNews(events);
-  if (!news.length) return;
+  const reports = callEvents(events);
+  if (!reports.length) return;
   // An answered call rings no more, and a release stage may have waited for that (release/stage-sent.ts).
   await sql`
     with told as (
@@ -135,11 +135,11 @@ export async function storeCallEvents(
       live = case when n.outcome is null then c.live end,
       data = c.data || n.data
     from unnest(
-      ${news.map((n) => n.runId)}::text[], ${news.map((n) => n.seq)}::int[], ${news.map((n) => n.attempt)}::int[],
-      ${news.map((n) => n.dialledAt)}::timestamptz[], ${news.map((n) => n.answeredAt)}::timestamptz[],
-      ${news.map((n) => n.ending?.at ?? null)}::timestamptz[], ${news.map((n) => n.ending?.end ?? null)}::text[],
-      ${news.map((n) => n.ending?.code ?? null)}::text[], ${news.map((n) => n.ending?.fault ?? null)}::text[],
-      ${news.map((n) => JSON.stringify(n.data))}::jsonb[]
+      ${reports.map((n) => n.runId)}::text[], ${reports.map((n) => n.seq)}::int[], ${reports.map((n) => n.attempt)}::int[],
+      ${reports.map((n) => n.dialledAt)}::timestamptz[], ${reports.map((n) => n.answeredAt)}::timestamptz[],
+      ${reports.map((n) => n.ending?.at ?? null)}::timestamptz[], ${reports.map((n) => n.ending?.end ?? null)}::text[],
+      ${reports.map((n) => n.ending?.code ?? null)}::text[], ${reports.map((n) => n.ending?.fault ?? null)}::text[],
+      ${reports.map((n) => JSON.stringify(n.data))}::jsonb[]
     ) as n(run_id, seq, attempt, dialled_at, answered_at, ended_at, outcome, code, fault, data)
     join runs on runs.id = n.run_id and runs.workspace_id = ${workspaceId}
     where c.run_id = n.run_id and c.seq = n.seq and c.attempt = n.attempt
@@ -151,8 +151,8 @@ export async function storeCallEvents(
     where told.answered_at is not null`.execute(tx);
   await settleUnknown(
     tx,
-    { workspaceId, runIds: [...new Set(news.map(({ runId }) => runId))] },
-    news.filter(({ ending }) => ending && ending.end !== 'unknown'),
+    { workspaceId, runIds: [...new Set(reports.map(({ runId }) => runId))] },
+    reports.filter(({ ending }) => ending && ending.end !== 'unknown'),
   );
 }
 

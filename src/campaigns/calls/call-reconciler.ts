@@ -20,7 +20,7 @@ const INTERVAL_MS = 60_000;
 const LATE_SECONDS = 30;
 /** A call about which nothing was written for this long may have lost its workflow. */
 const QUIET_SECONDS = 120;
-/** A workflow that was there is asked for again after this time, in case the server was restored meanwhile. */
+/** A workflow that existed is looked up again after this time, in case the server was restored meanwhile. */
 const ASK_AGAIN_MS = 60 * 60_000;
 const STARTS_AT_ONCE = 8;
 
@@ -75,7 +75,7 @@ export interface OpenCall {
 }
 
 export class LaunchedCalls {
-  /** When a call's workflow was last asked for, by call. The oldest comes first. */
+  /** When a call's workflow was last looked up, by call. The oldest comes first. */
   private readonly asked = new Map<string, number>();
   /** The last recipient of each run that was looked at. */
   private readonly seen = new Map<string, number>();

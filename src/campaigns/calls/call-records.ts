@@ -3,7 +3,7 @@ import { type CallEnding, type CallOutcome, callResult } from '../../domain/call
 import { messageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
 import type { MachineBehaviour } from '../../domain/voice/answer-detection/machine-behaviour';
-import { findRun } from '../model/campaign-record';
+import { findRun, findRunWithRecipients } from '../model/campaign-record';
 import type { CampaignTables } from '../model/tables';
 import { machinePolicyOf } from '../runs/runs';
 
@@ -68,7 +68,7 @@ export function createCallRecords({ db }: { db: Kysely<CampaignTables> }) {
       campaignId: string,
       chosen?: string,
     ): Promise<AsyncIterable<CallLine[]>> {
-      return callPages(db, await findRun(db, workspaceId, campaignId, chosen));
+      return callPages(db, await findRunWithRecipients(db, workspaceId, campaignId, chosen));
     },
   };
 }

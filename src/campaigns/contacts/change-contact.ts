@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { DomainError, type FieldError } from '../../domain/errors';
 import type { CampaignTables } from '../model/tables';
-import { CONTACT_FIELDS, type ContactRow, judgeContact } from './contact-row';
+import { CONTACT_FIELDS, type ContactRow, checkContact } from './contact-row';
 import { CONTACT_COLUMNS, type ContactRecord, type ContactView, viewOfContact } from './contact-view';
 import { lockContacts } from './contacts';
 
@@ -23,15 +23,15 @@ export async function readContact(
     select ${CONTACT_COLUMNS} from contacts c
     where c.id = ${contactId} and c.workspace_id = ${workspaceId}`.execute(db);
   const [row] = rows;
-  if (!row) throw new DomainError('not_found', `There is no contact ${contactId}`);
+  if (!row) throw new DomainError('not_found', `No contact ${contactId} in this workspace`);
   return viewOfContact(row);
 }
 
 /**
- * Changes a contact for the audiences that are frozen from now on; messages of a run that was frozen go where they were
- * to go. The result is judged as a row of an import is. What identifies the contact may change with it, to what no
- * other contact of the workspace has.
- * Throws `not_found`, `invalid_request` with every finding, `contact_exists`.
+ * Changes a contact for the audiences that are frozen from now on; messages of a run that was frozen go where
+ * they were to go. The result is checked like a row of an import. The contact's identity may change with it,
+ * unless another contact of the workspace has it. Throws `not_found`, `invalid_request` with every finding,
+ * `contact_exists`.
  */
 export async function changeContact(
   db: Kysely<CampaignTables>,
@@ -57,16 +57,14 @@ export async function changeContact(
 
 function changed(contact: ContactView, change: ContactChange): ContactRow {
   const kept = Object.fromEntries(CONTACT_FIELDS.map((field) => [field, contact[field]]));
-  const judged = judgeContact({ ...kept, params: contact.params, ...change }, undefined);
-  if ('row' in judged) return judged.row;
-  throw new DomainError('invalid_request', 'The contact cannot be changed so', {
-    // Rows are judged by codes of the same catalogue (domain/field-codes.ts).
-    errors: judged.findings.map(({ field, code, message }) => ({
-      path: field,
-      code: code as FieldError['code'],
-      message,
-    })),
-  });
+  const checked = checkContact({ ...kept, params: contact.params, ...change }, undefined);
+  if ('row' in checked) return checked.row;
+  // Rows are checked with codes of the same catalogue (domain/field-codes.ts).
+  const errors = checked.findings.map(({ field, code, message }) => ({
+    ...{ path: field, code: code as FieldError['code'], message },
+  }));
+  const first = errors[0] ? `: ${errors[0].path}: ${errors[0].message}` : '';
+  throw new DomainError('invalid_request', `Contact ${contact.id} cannot be changed${first}`, { errors });
 }
 
 /** Names what is taken by its kind, never by its value, because messages of errors reach logs. */
@@ -74,6 +72,6 @@ function taken({ identity }: ContactRow): DomainError {
   const kinds: Record<string, string> = { x: 'external id', e: 'email address', p: 'phone number' };
   return new DomainError(
     'contact_exists',
-    `Another contact of the workspace is identified by this ${kinds[identity[0] ?? ''] ?? 'value'}`,
+    `Another contact of the workspace is identified by this ${kinds[identity[0] ?? ''] ?? 'value'}; change or remove that contact first`,
   );
 }

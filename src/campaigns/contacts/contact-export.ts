@@ -1,29 +1,46 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
+import type { ContactActivity } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { type ContactKey, readContact } from './change-contact';
 import type { ContactTimeline, TimelineEntry, TimelinePosition } from './contact-timeline';
 import type { ContactView } from './contact-view';
+import { addressesOf } from './erase-contact';
 
-/** All that is known of a person (api.md 16). */
+/** All that is known of a person (api.md 16). Pages keep memory flat, however much there is. */
 export interface ContactExport {
   contact: ContactView;
   lists: { id: string; name: string; addedAt: Date }[];
-  /** Newest first, a page at a time, so that memory stays flat however much there is. */
-  pages: AsyncIterable<TimelineEntry[]>;
+  /** Campaigns that brought the person among their own recipients, with the values that they brought. */
+  audiences: { campaignId: string; campaign: string; addedAt: Date; values: unknown }[];
+  /** Newest first. */
+  entries: AsyncIterable<TimelineEntry[]>;
+  /** Of the messaging service to any address that the person has or had, oldest first. */
+  messages: AsyncIterable<{ id: string }[]>;
+}
+
+interface ExportDeps {
+  db: Kysely<CampaignTables>;
+  timeline: ContactTimeline;
+  activity: ContactActivity;
 }
 
 /** Throws `not_found` before anything is given out. */
 export async function exportContact(
-  deps: { db: Kysely<CampaignTables>; timeline: ContactTimeline },
+  { db, timeline, activity }: ExportDeps,
   key: ContactKey,
 ): Promise<ContactExport> {
-  const { db, timeline } = deps;
   const contact = await readContact(db, key);
-  return { contact, lists: await listsOf(db, key), pages: entryPages(timeline, key) };
+  const addresses = await addressesOf(db, contact, key.contactId);
+  return {
+    contact,
+    lists: await listsOf(db, key),
+    audiences: await audiencesOf(db, key),
+    entries: entryPages(timeline, key),
+    messages: messagePages(activity, { workspaceId: key.workspaceId, addresses }),
+  };
 }
 
-/** A campaign's own audience is a list without a row, and is told by the runs among the entries. */
 async function listsOf(db: Kysely<CampaignTables>, { workspaceId, contactId }: ContactKey) {
   const { rows } = await sql<{ id: string; name: string; addedAt: Date }>`
     select l.id, l.name, m.added_at as "addedAt"
@@ -33,11 +50,33 @@ async function listsOf(db: Kysely<CampaignTables>, { workspaceId, contactId }: C
   return rows;
 }
 
+/** A campaign's own audience is a list without a row. */
+async function audiencesOf(db: Kysely<CampaignTables>, { workspaceId, contactId }: ContactKey) {
+  const { rows } = await sql<ContactExport['audiences'][number]>`
+    select c.id as "campaignId", c.name as campaign, m.added_at as "addedAt", m.params as "values"
+    from contact_list_members m join campaigns c on c.own_list_id = m.list_id
+    where m.contact_id = ${contactId} and c.workspace_id = ${workspaceId}
+    order by c.id`.execute(db);
+  return rows;
+}
+
 async function* entryPages(timeline: ContactTimeline, key: ContactKey): AsyncGenerator<TimelineEntry[]> {
   let after: TimelinePosition | undefined;
   do {
-    const { entries, next } = await timeline.read(key, { after, limit: LIMITS.timelinePageMax });
+    const page = { after, limit: LIMITS.timelinePageMax, withValues: true };
+    const { entries, next } = await timeline.read(key, page);
     if (entries.length > 0) yield entries;
     after = next;
   } while (after);
+}
+
+async function* messagePages(
+  activity: ContactActivity,
+  person: { workspaceId: string; addresses: readonly string[] },
+): AsyncGenerator<{ id: string }[]> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const messages = await activity.messagesTo(person, { after, limit: LIMITS.timelinePageMax });
+    if (messages.length > 0) yield messages;
+    after = messages.length < LIMITS.timelinePageMax ? undefined : messages.at(-1)?.id;
+  }
 }

@@ -1,7 +1,7 @@
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { RowFinding } from '../../csv/csv-problems';
 import { LIMITS } from '../../domain/limits';
-import { type ContactRow, judgeContact, type RawContact } from './contact-row';
+import { type ContactRow, checkContact, type RawContact } from './contact-row';
 import type { UpsertCounts } from './contacts';
 
 /** A row of an import with its number: the line of a CSV, or the element of an array from 1. */
@@ -48,35 +48,35 @@ export async function importContacts(
   };
   for await (const row of rows) {
     report.received++;
-    const judged = judge(row, country);
-    if ('findings' in judged) {
-      reject(report, row.line, judged.findings);
+    const checked = checkImported(row, country);
+    if ('findings' in checked) {
+      reject(report, row.line, checked.findings);
       continue;
     }
-    batch.push(judged.row);
-    chars += charsOf(judged.row);
+    batch.push(checked.row);
+    chars += charsOf(checked.row);
     if (isFull(batch.length, chars)) await flush();
   }
   if (batch.length > 0) await flush();
   return report;
 }
 
-function judge(row: ImportRow, country: CountryCode | undefined): JudgedRow {
-  return 'finding' in row ? { findings: [row.finding] } : judgeRow(row.raw, country);
+function checkImported(row: ImportRow, country: CountryCode | undefined): CheckedRow {
+  return 'finding' in row ? { findings: [row.finding] } : checkRow(row.raw, country);
 }
 
-type JudgedRow = ReturnType<typeof judgeContact>;
+type CheckedRow = ReturnType<typeof checkContact>;
 
-export function judgeRow(raw: unknown, country: CountryCode | undefined): JudgedRow {
+export function checkRow(raw: unknown, country: CountryCode | undefined): CheckedRow {
   if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) {
-    return judgeContact(raw as RawContact, country);
+    return checkContact(raw as RawContact, country);
   }
   return { findings: [{ field: '', code: 'not_an_object', message: 'must be an object' }] };
 }
 
 const isFull = (rows: number, chars: number) => rows >= BATCH_ROWS || chars >= BATCH_CHARS;
 
-/** Cuts rows that were judged already into batches like those of an import. */
+/** Cuts rows that were checked already into batches like those of an import. */
 export function* batchesOf(rows: readonly ContactRow[]): Generator<readonly ContactRow[]> {
   let from = 0;
   let chars = 0;

@@ -162,12 +162,15 @@ async function refuseIfUsed(
         or (c.stage in ('started', 'canceled') and r.phase in ('planning', 'running', 'finishing')))
     limit 1`.execute(tx);
   const user = rows[0];
-  if (user)
-    throw new DomainError('list_in_use', `List ${listId} is used by campaign ${user.id}, which is live`);
+  if (!user) return;
+  throw new DomainError(
+    'list_in_use',
+    `List ${listId} is used by campaign ${user.id}, which is live; wait for its end, or cancel it`,
+  );
 }
 
 function unknownList(listId: string): DomainError {
-  return new DomainError('not_found', `No contact list ${listId}`);
+  return new DomainError('not_found', `No contact list ${listId} in this workspace`);
 }
 
 function shown(row: { id: string; name: string; created_at: Date; updated_at: Date }): ContactList {

@@ -35,7 +35,7 @@ const CHARS_MAX: Record<ContactField, number> = {
 export const PARAM_NAME = /^[A-Z][A-Z0-9_]*$/;
 
 /** A row is stored completely or not at all: one finding is enough to refuse it. */
-export function judgeContact(
+export function checkContact(
   raw: RawContact,
   country: CountryCode | undefined,
 ): { row: ContactRow } | { findings: RowFinding[] } {

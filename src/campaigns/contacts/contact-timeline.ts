@@ -12,13 +12,13 @@ import type { CampaignTables } from '../model/tables';
 /**
  * Why one contact was, or was not, written to or called: all known entries, newest first. The ledger gives the
  * contact's part in every run, including runs that left them out. The messaging half gives messages and the
- * suppression list; src/app connects it.
+ * suppression list; src/app connects it. `values` are in an export only.
  */
 export interface ContactTimeline {
   /** Throws `not_found`. */
   read(
     contact: { workspaceId: string; contactId: string },
-    page: { after: TimelinePosition | undefined; limit: number },
+    page: { after: TimelinePosition | undefined; limit: number; withValues?: boolean },
   ): Promise<{ entries: TimelineEntry[]; next: TimelinePosition | undefined }>;
 }
 
@@ -39,6 +39,7 @@ export type TimelineEntry = { at: Date; key: string } & (
       dueAt: Date;
       retryAt: Date | null;
       messages: ContactMessage[];
+      values?: unknown;
     } & OfRun)
   | ({ kind: 'skipped'; reason: SkipReason } & OfRun)
   | {
@@ -48,6 +49,7 @@ export type TimelineEntry = { at: Date; key: string } & (
       state: RecipientState;
       code: string | null;
       uid: string;
+      values?: unknown;
     }
   | { kind: 'cap_place'; channel: string; address: string; uid: string }
   | ({ kind: 'suppression' } & Block)
@@ -76,30 +78,30 @@ interface OfRun {
 
 export function createContactTimeline(deps: {
   db: Kysely<CampaignTables>;
-  news: ContactActivity;
+  activity: ContactActivity;
 }): ContactTimeline {
-  const { db, news } = deps;
+  const { db, activity } = deps;
   return {
-    async read({ workspaceId, contactId }, { after, limit }) {
+    async read({ workspaceId, contactId }, { after, limit, withValues = false }) {
       const contact = await db
         .selectFrom('contacts')
         .select(['email', 'phone'])
         .where('id', '=', contactId)
         .where('workspace_id', '=', workspaceId)
         .executeTakeFirst();
-      if (!contact) throw new DomainError('not_found', `There is no contact ${contactId}`);
+      if (!contact) throw new DomainError('not_found', `No contact ${contactId} in this workspace`);
       const addresses = [contact.email, contact.phone].flatMap((one) => (one ? [addressKey(one)] : []));
-      const scope: Scope = { workspaceId, contactId, addresses, after, limit: limit + 1 };
+      const scope: Scope = { workspaceId, contactId, addresses, after, limit: limit + 1, withValues };
       const found: TimelineEntry[] = [
         ...(await recipientEntries(db, scope)),
         ...(await skippedEntries(db, scope)),
         ...(await sendEntries(db, scope)),
         ...(await placeEntries(db, scope)),
-        ...(await suppressionEntries(news, scope)),
+        ...(await suppressionEntries(activity, scope)),
       ];
       found.sort((one, other) => (isBefore(positionOf(other), positionOf(one)) ? -1 : 1));
       const entries = found.slice(0, limit);
-      await addMessages(news, workspaceId, entries);
+      await addMessages(activity, workspaceId, entries);
       const last = entries.at(-1);
       return { entries, next: found.length > limit && last ? positionOf(last) : undefined };
     },
@@ -112,7 +114,12 @@ interface Scope {
   addresses: string[];
   after: TimelinePosition | undefined;
   limit: number;
+  withValues: boolean;
 }
+
+/** SQL: what was filled in for the person, which an export tells and a timeline does not. */
+const valuesOf = ({ withValues }: Scope, column: RawBuilder<unknown>): RawBuilder<unknown> =>
+  withValues ? sql`, ${column} as "values"` : sql``;
 
 const positionOf = ({ at, key }: TimelineEntry): TimelinePosition => ({ at: at.toISOString(), key });
 const isBefore = (one: TimelinePosition, other: TimelinePosition) =>
@@ -149,7 +156,7 @@ async function recipientEntries(db: Kysely<CampaignTables>, scope: Scope): Promi
     sql`
       select r.updated_at as happened, 'r.' || r.run_id || '.' || r.channel as key, r.channel, r.seq, r.attempt,
         r.address, r.outcome, r.code, r.due_at as "dueAt", r.retry_at as "retryAt", ${derivedState} as state,
-        ${attemptsMade} as attempts,
+        ${attemptsMade} as attempts${valuesOf(scope, sql`r.params`)},
         ${ofRun(sql`r.updated_at`)}
       from recipients r
       cross join lateral (
@@ -195,11 +202,27 @@ async function sendEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<En
     db,
     scope,
     sql`
-      select updated_at as happened, 's.' || id as key, id as "sendId", uid, channel, state, code from durable_sends
-      where workspace_id = ${scope.workspaceId} and content ->> 'to' = any(${scope.addresses}::text[])`,
+      select updated_at as happened, 's.' || id as key, id as "sendId", uid, channel, state, code${valuesOf(scope, sql`content`)}
+      from durable_sends where id = any(array(${idsOfSendsTo(scope)}))`,
   );
   return rows.map((row) => ({ ...row, kind: 'send' }));
 }
+
+/**
+ * SQL: ids of durable sends to a person, however an email address was written. The two parts have an index each: the
+ * second holds only addresses that are not in lower case, which are few.
+ */
+export const idsOfSendsTo = (
+  { workspaceId, addresses }: { workspaceId: string; addresses: readonly string[] },
+  also: RawBuilder<unknown> = sql`true`,
+): RawBuilder<unknown> => sql`
+  select id from durable_sends
+  where workspace_id = ${workspaceId} and (content ->> 'to') = any(${[...addresses]}::text[]) and ${also}
+  union
+  select id from durable_sends
+  where (content ->> 'to') <> lower((content ->> 'to') collate "C")
+    and lower((content ->> 'to') collate "C") = any(${[...addresses]}::text[])
+    and workspace_id = ${workspaceId} and ${also}`;
 
 async function placeEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<EntryOf<'cap_place'>[]> {
   const rows = await pageOf<Omit<EntryOf<'cap_place'>, 'kind'>>(
@@ -213,15 +236,15 @@ async function placeEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<E
   return rows.map((row) => ({ ...row, kind: 'cap_place' }));
 }
 
-async function suppressionEntries(news: ContactActivity, scope: Scope): Promise<TimelineEntry[]> {
-  const blocks = await news.suppressionsOf(scope.workspaceId, scope.addresses);
+async function suppressionEntries(activity: ContactActivity, scope: Scope): Promise<TimelineEntry[]> {
+  const blocks = await activity.suppressionsOf(scope.workspaceId, scope.addresses);
   const entries = blocks.map(({ id, changedAt, ...block }) => ({
     kind: 'suppression' as const,
     at: changedAt,
     key: `b.${id}`,
     ...block,
   }));
-  const lifted = (await news.liftedOf(scope.workspaceId, scope.addresses)).map(
+  const lifted = (await activity.liftedOf(scope.workspaceId, scope.addresses)).map(
     ({ id, liftedAt, ...block }) => ({
       kind: 'suppression_lifted' as const,
       at: liftedAt,
@@ -234,14 +257,14 @@ async function suppressionEntries(news: ContactActivity, scope: Scope): Promise<
 }
 
 async function addMessages(
-  news: ContactActivity,
+  activity: ContactActivity,
   workspaceId: string,
   entries: readonly TimelineEntry[],
 ): Promise<void> {
   const recipients = entries.filter((entry): entry is EntryOf<'recipient'> => entry.kind === 'recipient');
   const uids = recipients.flatMap(({ messages }) => messages.map(({ uid }) => uid));
   if (uids.length === 0) return;
-  const known = new Map((await news.messagesOf(workspaceId, uids)).map((one) => [one.uid, one]));
+  const known = new Map((await activity.messagesOf(workspaceId, uids)).map((one) => [one.uid, one]));
   for (const recipient of recipients) {
     recipient.messages = recipient.messages.flatMap(({ uid }) => known.get(uid) ?? []);
   }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { ContactActivity } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { type ContactChange, type ContactKey, changeContact, readContact } from './change-contact';
 import { exportContact } from './contact-export';
@@ -12,11 +13,12 @@ export type Contacts = ReturnType<typeof createContacts>;
 export function createContacts(deps: {
   db: Kysely<CampaignTables>;
   timeline: ContactTimeline;
+  activity: ContactActivity;
   suppressErased: SuppressErased;
   /** An erasure has begun (app/erasures.ts), so that it need not wait for the next look. */
   onErased?: (() => void) | undefined;
 }) {
-  const { db, timeline, suppressErased, onErased } = deps;
+  const { db, timeline, activity, suppressErased, onErased } = deps;
   return {
     find: (workspaceId: string, page: ContactPage) => findContacts(db, workspaceId, page),
     read: (key: ContactKey) => readContact(db, key),
@@ -26,6 +28,6 @@ export function createContacts(deps: {
       onErased?.();
       return erasure;
     },
-    export: (key: ContactKey) => exportContact({ db, timeline }, key),
+    export: (key: ContactKey) => exportContact({ db, timeline, activity }, key),
   };
 }

@@ -59,7 +59,8 @@ export async function requireList(db: Kysely<CampaignTables>, list: ListKey): Pr
   const { rows } = await sql`
     select 1 from contact_lists
     where id = ${list.listId} and workspace_id = ${list.workspaceId} for share`.execute(db);
-  if (rows.length === 0) throw new DomainError('not_found', `No contact list ${list.listId}`);
+  if (rows.length === 0)
+    throw new DomainError('not_found', `No contact list ${list.listId} in this workspace`);
 }
 
 /** One statement may touch a row only once, so the n-th row of an identity goes into the n-th round. */

@@ -6,6 +6,7 @@ import { newId } from '../../storage/new-id';
 import { eraseMailboxes, eraseRecipients } from '../ledger/erase-recipients';
 import type { CampaignTables } from '../model/tables';
 import { type ContactKey, readContact } from './change-contact';
+import { idsOfSendsTo } from './contact-timeline';
 import type { ContactView } from './contact-view';
 import { lockContacts } from './contacts';
 
@@ -59,16 +60,19 @@ export async function eraseContact(
   });
 }
 
-/** Those of now and those that runs were frozen with; email addresses in lower case as well, as most records have them. */
-async function addressesOf(
-  tx: Transaction<CampaignTables>,
+/**
+ * The contact's present addresses and those that runs were frozen with. Email addresses are also returned in
+ * lower case, because most records have them so.
+ */
+export async function addressesOf(
+  db: Kysely<CampaignTables>,
   { email, phone }: ContactView,
   contactId: string,
 ): Promise<string[]> {
   const { rows } = await sql<{ address: string }>`
     select distinct address from recipients where contact_id = ${contactId} and address is not null
     union select distinct address from skipped_contacts where contact_id = ${contactId} and address is not null`.execute(
-    tx,
+    db,
   );
   const all = [email, phone, ...rows.map(({ address }) => address)].filter((one) => one !== null);
   return [...new Set(all.flatMap((one) => [one, one.toLowerCase()]))];
@@ -147,20 +151,19 @@ async function sendsUnderWay(
   { workspaceId, addresses }: Erasure,
 ): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
-    select id from durable_sends
-    where workspace_id = ${workspaceId} and content ->> 'to' = any(${[...addresses]}::text[]) and finished_at is null
-    limit ${LIMITS.erasedRows}`.execute(db);
+    ${idsOfSendsTo({ workspaceId, addresses }, sql`finished_at is null`)} limit ${LIMITS.erasedRows}`.execute(
+    db,
+  );
   return rows.map(({ id }) => id);
 }
 
 async function eraseSends(db: Kysely<CampaignTables>, { workspaceId, addresses }: Erasure): Promise<number> {
   const { numAffectedRows } = await sql`
     update durable_sends set content = content || '{"to": null, "params": {}, "subject": null, "body": null, "voice": null}'
-    where id in (
-      select id from durable_sends
-      where workspace_id = ${workspaceId} and content ->> 'to' = any(${[...addresses]}::text[])
-        and finished_at is not null
-      limit ${LIMITS.erasedRows})`.execute(db);
+    where id = any(array(
+      ${idsOfSendsTo({ workspaceId, addresses }, sql`finished_at is not null`)} limit ${LIMITS.erasedRows}))`.execute(
+    db,
+  );
   return Number(numAffectedRows ?? 0);
 }
 

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CountryCode } from 'libphonenumber-js/max';
-import { judgeRow } from './contact-import';
+import { checkRow } from './contact-import';
 import type { ContactRow } from './contact-row';
 
-/** The recipients in a campaign's request, each judged alone like a row of an import (api.md 19). */
+/** The recipients in a campaign's request, each checked alone like a row of an import (api.md 19). */
 export interface InlineRecipients {
   rows: ContactRow[];
   findings: RecipientFinding[];
@@ -18,23 +18,23 @@ export interface RecipientFinding {
   message: string;
 }
 
-/** Rows judged before other requests get the thread: some 10 ms, because phone numbers are parsed. */
+/** Rows checked before other requests get the thread: some 10 ms, because phone numbers are parsed. */
 const ROWS_A_TURN = 250;
 
-export async function judgeRecipients(
+export async function checkRecipients(
   raws: readonly unknown[],
   country: CountryCode | undefined,
 ): Promise<InlineRecipients> {
-  const judged: InlineRecipients = { rows: [], findings: [] };
+  const checked: InlineRecipients = { rows: [], findings: [] };
   for (const [index, raw] of raws.entries()) {
     if (index > 0 && index % ROWS_A_TURN === 0) await nextTurn();
-    const result = judgeRow(raw, country);
-    if ('row' in result) judged.rows.push(result.row);
+    const result = checkRow(raw, country);
+    if ('row' in result) checked.rows.push(result.row);
     else {
       for (const { field, code, message } of result.findings) {
-        judged.findings.push({ index, field: code === 'no_address' ? '' : field, code, message });
+        checked.findings.push({ index, field: code === 'no_address' ? '' : field, code, message });
       }
     }
   }
-  return judged;
+  return checked;
 }

@@ -28,8 +28,8 @@ export interface Explanation {
 export type PersonExplanation = Explanation & { others: string[] };
 
 /**
- * Explanations come from what is stored: the ledger has its part, and the service that the campaign is sent through
- * tells the rest over HTTP, if it can. Nothing is written down for them as messages are sent.
+ * Explanations come from what is stored: the ledger has its part, and the service that the campaign is sent
+ * through supplies the rest over HTTP, if it can. Sending stores nothing for them.
  */
 export function createExplanations({
   db,
@@ -50,8 +50,8 @@ export function createExplanations({
   }
 
   /**
-   * Of one that goes on by the ledger, the service says whether it holds the campaign, and whether it tells outcomes.
-   * One that had no message and has an end needs no answer of the service.
+   * Asks the service. For a recipient who waits, its answer says whether it holds the campaign and whether it
+   * reports outcomes. A recipient who ended without a message needs no answer.
    */
   async function storiesOf(workspaceId: string, facts: RecipientFacts): Promise<ToldStories> {
     const uids = uidsOf(facts);

@@ -5,7 +5,10 @@ import { addressKey } from '../../domain/suppression';
 import type { CampaignTables } from '../model/tables';
 import type { RecipientRef } from './recipient-facts';
 
-/** Who is asked about: by the contact's id, or by an address that it has, or had when it was judged. */
+/**
+ * The person to explain: by the contact's id, or by an address that the contact has, or had when the audience
+ * was frozen.
+ */
 export interface PersonQuery {
   workspaceId: string;
   campaignId: string;

@@ -10,7 +10,7 @@ import type { RecipientFacts } from './recipient-facts';
 import { attemptsOf, callsThatMayFollow } from './retry-rule';
 import type { Step } from './steps';
 
-/** Steps that the ledger knows, where the service that has the messages does not tell them. */
+/** Steps from the ledger, used where the service that has the messages does not report them. */
 
 /** Why another attempt followed an earlier one, unless `retry-failed` put the recipient back in between. */
 export function betweenAttempts(facts: RecipientFacts, stories: readonly MessageStory[]): Step[] {
@@ -83,7 +83,7 @@ const ENDS: Partial<Record<RecipientState, { what: StepWhat; says: (word: string
   canceled: { what: 'moved', says: () => 'The campaign was canceled before the recipient was sent to.' },
 };
 
-/** The end that the ledger has, where the latest message does not tell it. */
+/** The end from the ledger, used where the latest message does not report it. */
 export function ledgerEnd(facts: RecipientFacts, latest: MessageStory | undefined): Step[] {
   const { view, stored, finishedAt } = facts;
   const code = view.code ?? undefined;

@@ -4,7 +4,7 @@ import { messageWord, suppressionSentence } from '../../domain/explanation';
 import type { MessageStory, StoryEvent } from '../../domain/message-history';
 import type { Step } from './steps';
 
-/** What a service tells of one message, in the order in which it took it down. */
+/** What a service reports about one message, in the order in which it recorded it. */
 export function messageSteps(story: MessageStory): Step[] {
   const steps: Step[] = [];
   let isHandedOver = false;
@@ -93,7 +93,7 @@ function suppressed({ uid, channel, suppression }: MessageStory, at: Date): Step
   return { at, what: 'suppressed', detail, data: { uid, ...(suppression ? { entry: suppression } : {}) } };
 }
 
-/** What is made of a template is made as the message is handed over. */
+/** The template is rendered when the message is handed over, so that this step has the same time. */
 function rendered(story: MessageStory, at: Date): Step | undefined {
   const { uid, templateId, version, segments, encoding } = story;
   if (templateId === undefined) return undefined;
@@ -122,7 +122,7 @@ function handedOver(story: MessageStory, event: StoryEvent, at: Date): Step {
   };
 }
 
-/** Of the service’s own attempts at a carrier only the latest is stored. */
+/** The service retries at a carrier by itself, and stores only the latest of these attempts. */
 function plannedRetry({ uid, channel, waits, attempt, attemptsMax, updatedAt }: MessageStory): Step[] {
   if (waits?.why !== 'retry' && !(waits?.why === 'account' && waits.code !== undefined)) return [];
   const { code, why } = waits;

@@ -75,7 +75,7 @@ const goesOn = ({ view, run }: RecipientFacts): boolean =>
 const isWithService = ({ view, stored }: RecipientFacts): boolean =>
   view.state === 'accepted' || (view.channel === 'voice' && stored.state === 'sending');
 
-/** What comes next is known to the ledger, before the service has a message. */
+/** Until the service has the message, the ledger knows what comes next. */
 export const goesOnByLedger = (facts: RecipientFacts): boolean => goesOn(facts) && !isWithService(facts);
 
 /** The service has the message. If it reports no more than that, this is the end. */
@@ -115,7 +115,7 @@ async function ledgerWaits(
     else if (stored.retryAt.getTime() > now) waits.push(ownWait(facts, stored.retryAt));
   }
   if (view.state === 'pending') waits.push(...scheduleWait(facts, now));
-  // Each of these is asked at the moment at which the recipient comes to it, as a page asks.
+  // Each of these is evaluated for the time at which the recipient reaches it, as a page does.
   waits.push(...hoursWait(facts, laterOf(waits, now)));
   waits.push(...(await capWait(db, facts, laterOf(waits, now))));
   if (view.state !== 'waiting')

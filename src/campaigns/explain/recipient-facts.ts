@@ -35,7 +35,7 @@ export interface RecipientFacts {
   ownReason: OwnReason | null;
   /** The audience is what the lists held at this moment. */
   frozenAt: Date;
-  /** Those of the campaign's lists that had the contact then, and still have. */
+  /** The campaign's lists that had the contact when the audience was frozen, and still have it. */
   lists: { id: string; name: string }[];
 }
 

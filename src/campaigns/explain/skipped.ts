@@ -32,7 +32,7 @@ interface Row {
   address: string | null;
   reason: SkipReason;
   evidence: SkipEvidence | null;
-  /** Of the recipient that has the address. */
+  /** Id of the recipient that has the address. */
   keeper: string | null;
   /** An excluded campaign that has reached the contact. */
   excluded: string | null;

@@ -25,7 +25,9 @@ export function uidsOf({ key, view, stored }: RecipientFacts): string[] {
   return Array.from({ length: count }, (_, i) => messageUid(key, from + i));
 }
 
-/** What happened to a recipient, oldest first, by the ledger and by what the service tells of its messages. */
+/**
+ * What happened to a recipient, oldest first, from the ledger and from the service's stories of the messages.
+ */
 export function stepsOf(facts: RecipientFacts, told: ToldStories, now: number): Step[] {
   const byUid = new Map(told.stories.map((story) => [story.uid, story]));
   const stories = uidsOf(facts).flatMap((uid): MessageStory[] => {
@@ -43,7 +45,7 @@ export function stepsOf(facts: RecipientFacts, told: ToldStories, now: number): 
   return told.kind === 'untold' ? withLastWord(steps, facts, now) : steps;
 }
 
-/** By time; what one source tells stays in its order, because a carrier’s clock may be behind ours. */
+/** By time. Steps of one source stay in its order, because a carrier’s clock may be behind ours. */
 function inOrder(sources: readonly Step[][]): Step[] {
   const timed = sources.flatMap((steps) => {
     let latest = 0;

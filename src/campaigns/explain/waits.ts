@@ -25,7 +25,10 @@ export function laterOf(waits: readonly Wait[], from: number): number {
 
 const placeOf = ({ stored, view }: RecipientFacts) => stored.place ?? phonePrefix(view.address) ?? null;
 
-/** Of a recipient that no page has taken: the hour of its own clocks, and what it was frozen with. */
+/**
+ * Why a recipient that no page has taken waits: for an hour in its own time zone, or for the time that it was
+ * frozen with.
+ */
 export function scheduleWait(facts: RecipientFacts, now: number): Wait[] {
   const { view } = facts;
   const waits = localHourWait(facts, now);
@@ -129,7 +132,7 @@ function afterThose(before: readonly Ahead[], { begins, rate }: { begins: number
   return before.reduce((at, { count, dueMs }) => Math.max(at, dueMs) + (count / rate) * 1_000, begins);
 }
 
-/** Those of the same shard whom no page has taken, in the order in which they are due. */
+/** Recipients of the same shard whom no page has taken, in the order in which they are due. */
 async function readAhead(
   db: Kysely<CampaignTables>,
   { runId, channel, shard, seq }: RecipientFacts['key'],

@@ -34,8 +34,8 @@ export function partSeconds(ageSeconds: number): number {
 const SLOTS = 8;
 
 /**
- * SQL for a statement with the CTE `written` of ledger/move-recipients.ts. A message that was delivered, or was not,
- * had been handed over, even if the feed told only the last of it.
+ * SQL for a statement with the CTE `written` of ledger/move-recipients.ts. A message that was delivered or
+ * undelivered had been handed over, even if the feed reported only its end.
  */
 export const addToTimeline = sql`
   insert into run_timeline (run_id, channel, state, second, slot, count)

@@ -178,6 +178,23 @@ export async function findRun(
 }
 
 /**
+ * The same for lists of recipients, calls and skipped contacts. A run whose rows retention has begun to delete has none
+ * from that moment on, because deleting a million rows takes minutes.
+ */
+export async function findRunWithRecipients(
+  ...which: Parameters<typeof findRun>
+): Promise<string | undefined> {
+  const runId = await findRun(...which);
+  if (runId === undefined) return undefined;
+  const run = await which[0]
+    .selectFrom('runs')
+    .select('recipients_deleted_at')
+    .where('id', '=', runId)
+    .executeTakeFirst();
+  return run?.recipients_deleted_at ? undefined : runId;
+}
+
+/**
  * `phaseOf` and `statusOf` of domain/campaign.ts as SQL over `campaigns c left join runs r`, because lists
  * filter and sort by them. A test compares the two.
  */

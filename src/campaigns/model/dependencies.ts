@@ -59,8 +59,8 @@ export type SuppressionEntry = (
 ) => RawBuilder<unknown>;
 
 /**
- * SQL: whether a sender has told a number how to opt out. A recipient who was not told is told with the next
- * SMS (policy.md).
+ * SQL: whether a number knows from this sender how to opt out. If not, the next SMS to it says so
+ * (policy.md).
  */
 export type NoticeRule = (
   workspaceId: string,
@@ -136,15 +136,18 @@ export interface CampaignSchedules {
   removeSchedule(campaignId: string): Promise<void>;
 }
 
-/** The events that the service reports about a workspace's messages. */
-export interface OutcomeNews {
-  /** False at a service that reports nothing beyond its answer. */
-  isTold(workspaceId: string): Promise<boolean>;
+/** What the service that sends a workspace's campaigns reports about its messages. */
+export interface EventSource {
+  /** Undefined at a service without a feed, and where this process has no credentials for the workspace. */
+  feedOf(workspaceId: string): Promise<EventFeed | undefined>;
+}
+
+export interface EventFeed {
   /** Returns the events after the cursor. If there are none, it waits for them for `waitSeconds`. */
-  read(
-    workspaceId: string,
+  readEvents(
     after: string,
-    options: { limit: number; waitSeconds: number },
+    limit: number,
+    waitSeconds: number,
   ): Promise<{ events: readonly MessageEvent[]; next: string }>;
 }
 
@@ -198,12 +201,20 @@ export interface SendLauncher {
  * must not do again what would have another effect by now. For example, repeating the call that scheduled a
  * campaign must not start it.
  */
-export type CallNote = RawBuilder<{ attempt: number; since: string }>;
+export type IdempotencyMark = RawBuilder<{ attempt: number; since: string }>;
 
 /** What the messaging half knows about a contact (contact-timeline.ts). */
 export interface ContactActivity {
-  /** Those of these messages that it has. */
+  /** Returns the messages that the messaging half has, and leaves out the others. */
   messagesOf(workspaceId: string, uids: readonly string[]): Promise<ContactMessage[]>;
+  /**
+   * All messages to these addresses, also those that no campaign sent, as the service tells them: oldest first, from
+   * behind the one with the id `after`.
+   */
+  messagesTo(
+    person: { workspaceId: string; addresses: readonly string[] },
+    page: { after: string; limit: number },
+  ): Promise<{ id: string }[]>;
   /** Suppressions of these addresses now; addresses are given in the form in which they are compared. */
   suppressionsOf(workspaceId: string, addresses: readonly string[]): Promise<ContactBlock[]>;
   /** Suppressions of these addresses that were deleted. */

@@ -12,6 +12,13 @@ const MOST = {
   contacts: LIMITS.contactsPerWorkspace,
 } as const;
 
+/** Campaigns are never deleted, so that archiving them makes room: lists and sweeps pass over those that are archived. */
+const COUNTED = {
+  campaigns: sql`archived_at is null`,
+  contact_lists: sql`true`,
+  contacts: sql`true`,
+} as const;
+
 /** Fails with `limit_reached` when the workspace has as many as it may. Two calls at once may go beyond by one. */
 export async function requireRoom(
   db: Db,
@@ -61,15 +68,13 @@ export function createContactRoom(
 async function countUpTo(db: Db, workspaceId: string, table: keyof typeof MOST): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from (
-      select 1 from ${sql.table(table)} where workspace_id = ${workspaceId} limit ${MOST[table]}
+      select 1 from ${sql.table(table)} where workspace_id = ${workspaceId} and ${COUNTED[table]} limit ${MOST[table]}
     ) counted`.execute(db);
   return rows[0]?.count ?? 0;
 }
 
 function full(table: keyof typeof MOST): DomainError {
   const what = table.replace('_', ' ');
-  return new DomainError(
-    'limit_reached',
-    `A workspace has at most ${MOST[table]} ${what}; delete some first`,
-  );
+  const wayOut = table === 'campaigns' ? 'archive some that have ended' : 'delete some';
+  return new DomainError('limit_reached', `A workspace has at most ${MOST[table]} ${what}; ${wayOut} first`);
 }

@@ -8,7 +8,7 @@ import { type Move, moveRecipients, moving, ownRuns } from '../ledger/move-recip
 import { retryStatement, retryTransaction } from '../model/retry-transaction';
 import type { CampaignTables } from '../model/tables';
 import { countsContacts, releaseUnsent, tellsUnsent } from '../policy/cap-outcomes';
-import { type SendNews, sendNews, storeSendNews } from '../sends/send-outcomes';
+import { type SendReport, sendReports, storeSendReports } from '../sends/send-outcomes';
 import { followOutcomes, isFollowed, type Outcome, runRules, runsSendingAnew } from './outcomes-followed';
 
 /** The cursor before the first event of a workspace's feed. */
@@ -35,7 +35,7 @@ interface FeedPage {
   to: string;
   events: readonly MessageEvent[];
   outcomes: readonly Outcome[];
-  sends: readonly SendNews[];
+  sends: readonly SendReport[];
 }
 
 /** What a page of the feed concerned, within its workspace. */
@@ -64,7 +64,7 @@ export async function applyEvents(
   to: string,
   events: readonly MessageEvent[],
 ): Promise<AppliedEvents | undefined> {
-  const page = { workspaceId, from, to, events, outcomes: collapse(events), sends: sendNews(events) };
+  const page = { workspaceId, from, to, events, outcomes: collapse(events), sends: sendReports(events) };
   return (await applyAtOnce(db, page)) ?? applyInSteps(db, page);
 }
 
@@ -114,7 +114,7 @@ async function applyInSteps(db: Kysely<CampaignTables>, page: FeedPage): Promise
       page.outcomes.filter(({ runId }) => own.has(runId)),
     );
     await storeCallEvents(tx, workspaceId, events);
-    const sends = await storeSendNews(tx, workspaceId, page.sends);
+    const sends = await storeSendReports(tx, workspaceId, page.sends);
     if (moved.capped) await releaseUnsent(tx, workspaceId, events);
     return { runs: [...own], calls: endedCalls(events), sends };
   });

@@ -19,7 +19,7 @@ import { readPolicy } from './policy';
 export interface CapScope {
   workspaceId: string;
   channel: Channel;
-  /** Those that this channel counts for; with none there is nothing to ask for. */
+  /** The caps that count messages on this channel. Without any, the caller reads nothing. */
   caps: readonly ContactCap[];
 }
 
@@ -47,7 +47,7 @@ export async function reserveContacts(
     );
     const now = Date.now();
     for (const { uid, key } of refused) {
-      // One that was given back since is asked for again in a moment.
+      // A place that was given back since is found by the next try, a moment later.
       const until = Math.max(roomAt(scope.caps, uses.get(key) ?? [], now), now + ASK_AGAIN_MS);
       waits.set(uid, new Date(until));
     }

@@ -21,10 +21,7 @@ export async function followPolicy(
 ): Promise<void> {
   await inParallel(await runsBehind(db, workspaceId), AT_ONCE, async (run) => {
     await launcher.controlChanged(run).catch((error: unknown) => {
-      log.warn(
-        { err: error, runId: run.runId },
-        'a run could not be told of the new policy; it will be tried again',
-      );
+      log.warn({ err: error, runId: run.runId }, 'could not signal a run about the new policy; trying again');
     });
   });
   const sends = await putForward(db, workspaceId);
@@ -33,10 +30,7 @@ export async function followPolicy(
       await launcher.wakeSend(send.id);
       return [send];
     } catch (error) {
-      log.warn(
-        { err: error, sendId: send.id },
-        'a send could not be told of the new policy; it will be tried again',
-      );
+      log.warn({ err: error, sendId: send.id }, 'could not signal a send about the new policy; trying again');
       return [];
     }
   });

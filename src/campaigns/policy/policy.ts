@@ -5,9 +5,9 @@ import { NO_POLICY, type PolicyVersion, type WorkspacePolicy } from '../../domai
 import type { CampaignTables } from '../model/tables';
 
 /**
- * The workspace's policy (api.md 7). Quiet hours and caps are kept by the worker that sends for a campaign or a durable
- * send; the senders that are allowed and the text on opting out by the messaging service too, which is told of
- * them by src/app. A change counts from the next page of a run on, and those who wait already are told
+ * The workspace's policy (api.md 7). Quiet hours and caps are kept by the worker that sends for a campaign or
+ * a durable send; the senders that are allowed and the text on opting out by the messaging service too, which
+ * gets them from src/app. A change counts from the next page of a run on, and those who wait already are told
  * (follow-policy.ts).
  */
 export interface Policies {
@@ -37,7 +37,7 @@ export function createPolicies({
         if (version > LIMITS.policyVersions) {
           throw new DomainError(
             'limit_reached',
-            `A policy is changed ${LIMITS.policyVersions} times at most`,
+            `The policy has been changed ${LIMITS.policyVersions} times, and no more changes are kept`,
           );
         }
         const row = await db
@@ -50,7 +50,7 @@ export function createPolicies({
         changed(workspaceId);
         return { version, policy: row.policy, updatedAt: row.created_at };
       }
-      throw new DomainError('overloaded', 'Others change the policy at this moment; try again', {
+      throw new DomainError('overloaded', 'Other requests change the policy at this moment; try again', {
         retryAfterSeconds: 1,
       });
     },

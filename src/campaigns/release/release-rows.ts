@@ -13,12 +13,12 @@ export interface ReleaseStanding {
   /** How many stages there are, and which has begun last; 0 before the first. */
   stages: number;
   stage: number;
-  /** Of the whole audience; null until the order is drawn. */
+  /** Contacts of the whole audience; null until their order is drawn. */
   contacts: number | null;
   releasedTo: number;
   passedTo: number;
   closedAt: Date | null;
-  /** Of the stage that has begun last. */
+  /** When the latest stage began. */
   begunAt: Date | null;
   openedAt: Date | null;
   sentAt: Date | null;

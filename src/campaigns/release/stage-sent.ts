@@ -10,7 +10,7 @@ import { drawOf, FIRST_PLACE, type ReleaseStanding } from './release-rows';
 export type Hold = { kind: 'sent' } | { kind: 'held'; waitMs?: number };
 
 interface HoldContext {
-  /** Whether the service tells more than that it took a message. */
+  /** Whether the service reports more than that it took a message. */
   tellsMore: boolean;
   /** Channels that are closed at this hour for all recipients. */
   closed: readonly Channel[];

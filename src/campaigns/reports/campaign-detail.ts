@@ -59,7 +59,10 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
 const approvalShown = (approval: Approval | null) =>
   approval && { by: approval.by, at: approval.at, contacts: approval.contacts };
 
-/** An hour is kept as it was written, since its offset may mean something, and told as all times are. */
+/**
+ * The time is stored as it was written, because its offset may mean something. Answers show it in UTC, like
+ * all times.
+ */
 export function inUtc({ startAt, ...schedule }: NonNullable<CampaignOptions['schedule']>) {
   return { ...schedule, ...(startAt !== undefined && { startAt: new Date(startAt).toISOString() }) };
 }

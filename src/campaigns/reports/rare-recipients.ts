@@ -6,7 +6,7 @@ import { LATER_STAGE } from '../../domain/release';
 import type { CampaignTables } from '../model/tables';
 import type { RecipientSource } from './recipient-search';
 
-/** States that stand in a recipient's row as they are shown, and that come with a code. */
+/** States that are stored in a recipient's row exactly as they are shown, and that have a code. */
 const CODED: readonly RecipientState[] = [
   'undelivered',
   'failed',

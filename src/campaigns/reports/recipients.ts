@@ -36,7 +36,7 @@ export interface RecipientPosition {
   seq: number;
 }
 
-/** Which recipients are asked for: those that match all that is given. */
+/** A filter of recipients: they must match all given members. */
 export interface RecipientFilter {
   channel?: Channel | undefined;
   state?: RecipientState | undefined;

@@ -45,7 +45,7 @@ async function isFreezing(db: Kysely<CampaignTables>, runId: string): Promise<bo
   return rows[0]?.freezing === true;
 }
 
-/** SQL: whether contacts of the run are still to be judged. */
+/** SQL: whether the freeze of the run's audience has contacts left. */
 export const unfinishedFreeze = (runId: string) =>
   sql<boolean>`exists (select from audience_freezes where run_id = ${runId} and finished_at is null)`;
 

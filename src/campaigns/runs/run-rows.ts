@@ -141,7 +141,7 @@ export async function controlLiveRuns(
   return (await liveRunsOf(tx, campaignId)).map(addressOf);
 }
 
-/** Resuming a run at a closed gate passes the gate: the gates of that stage are not judged again. */
+/** Resuming a run at a closed gate passes the gate: the gates of that stage are not evaluated again. */
 async function passGates(tx: Transaction<CampaignTables>, runIds: readonly string[]): Promise<void> {
   if (runIds.length === 0) return;
   await sql`

@@ -96,7 +96,7 @@ async function takeIn(tx: Transaction<CampaignTables>, sendId: string, times: Ca
       ${policyVersion(sql`s.workspace_id`)} as newest_policy, ${isStopped(sql`s.workspace_id`)} as stopped
     from durable_sends s where id = ${sendId} for update of s`.execute(tx);
   let row: Looked | undefined = rows[0];
-  if (!row) throw new DomainError('not_found', `There is no durable send ${sendId}`);
+  if (!row) throw new DomainError('not_found', `No durable send ${sendId}`);
   const { now } = row;
   const policy = row.policy ?? undefined;
   for (;;) {
@@ -256,7 +256,7 @@ function changesOf({ row, inDoubt }: SendClaim, result: SendResult) {
   }
 
   function waiting(code: string, ms: number) {
-    // What an earlier attempt may have done stays in doubt.
+    // An earlier attempt may have reached the service, so that it stays in doubt.
     return sql`state = 'waiting', offered = ${inDoubt}, code = ${code}, pauses = pauses + 1,
       due_at = ${later(ms)}`;
   }

@@ -78,7 +78,10 @@ export function createDurableSends(deps: {
       ]);
       const found = await insertOrFind(db, { workspaceId, id, uid, channel, content });
       if (!found.same) {
-        throw new DomainError('uid_conflict', `uid ${uid} was used for a durable send with other content`);
+        throw new DomainError(
+          'uid_conflict',
+          `uid ${uid} was used for a durable send with other content; choose another uid`,
+        );
       }
       // Also for a send that existed already, because the attempt that created it may have died before this
       // line.
@@ -102,7 +105,7 @@ export function createDurableSends(deps: {
         .where('id', '=', id)
         .where('workspace_id', '=', workspaceId)
         .executeTakeFirst();
-      if (!row) throw new DomainError('not_found', `There is no durable send ${id}`);
+      if (!row) throw new DomainError('not_found', `No durable send ${id} in this workspace`);
       return viewOf(row, await readStop(db, workspaceId));
     },
 
@@ -187,7 +190,7 @@ async function wishCanceled(db: Kysely<CampaignTables>, workspaceId: string, id:
     where id = ${id} and workspace_id = ${workspaceId}
     returning *`.execute(db);
   const [row] = rows;
-  if (!row) throw new DomainError('not_found', `There is no durable send ${id}`);
+  if (!row) throw new DomainError('not_found', `No durable send ${id} in this workspace`);
   return row;
 }
 

@@ -9,8 +9,9 @@ import type { TemplateLookup } from '../model/dependencies';
 export type ImpossibleSend = (workspaceId: string, body: DurableSendBody) => Promise<DomainError | undefined>;
 
 /**
- * Asks the service as campaigns do, so that the caller learns of it from the answer and not from the send's end. The
- * recipient is not named, because addresses stand in no URL: a route for some numbers only is judged at the hand-over.
+ * Asks the service as campaigns do, so that the caller learns of it from the answer and not from the send's
+ * end. The recipient is not named, because addresses stand in no URL: a route for some numbers only is
+ * checked at the hand-over.
  *
  * A service that does not answer in time must not keep a send from being stored. Answers are shared for a moment, because
  * many sends by one template would otherwise double the requests at the service.

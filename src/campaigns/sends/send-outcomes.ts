@@ -8,7 +8,7 @@ import { rank } from '../ledger/rank';
 import type { CampaignTables } from '../model/tables';
 
 /** What a page of the event feed says about one attempt of a durable send. */
-export interface SendNews {
+export interface SendReport {
   sendId: string;
   attempt: number;
   /** The state to show if no further event follows. */
@@ -22,19 +22,19 @@ export interface SendNews {
 }
 
 /** The highest-ranking event of each attempt. Events of other messages are left out. */
-export function sendNews(events: readonly MessageEvent[]): SendNews[] {
-  const best = new Map<string, SendNews>();
+export function sendReports(events: readonly MessageEvent[]): SendReport[] {
+  const best = new Map<string, SendReport>();
   for (const event of events) {
     const key = parseSendMessageUid(event.uid);
-    const news = key && newsOf(key, event);
-    if (!news) continue;
+    const report = key && reportOf(key, event);
+    if (!report) continue;
     const known = best.get(event.uid);
-    if (!known || RECIPIENT_RANK[news.state] > RECIPIENT_RANK[known.state]) best.set(event.uid, news);
+    if (!known || RECIPIENT_RANK[report.state] > RECIPIENT_RANK[known.state]) best.set(event.uid, report);
   }
   return [...best.values()];
 }
 
-function newsOf(key: { sendId: string; attempt: number }, event: MessageEvent): SendNews | undefined {
+function reportOf(key: { sendId: string; attempt: number }, event: MessageEvent): SendReport | undefined {
   const { code } = event;
   if (event.channel === 'voice') {
     const isOfService = event.type === 'expired' || event.type === 'suppressed';
@@ -61,22 +61,22 @@ function newsOf(key: { sendId: string; attempt: number }, event: MessageEvent): 
  * redialled. A send that has ended moves up in rank as receipts come; a call does so only from `unknown` to a
  * certain end.
  */
-export async function storeSendNews(
+export async function storeSendReports(
   tx: Kysely<CampaignTables>,
   workspaceId: string,
-  news: readonly SendNews[],
+  reports: readonly SendReport[],
 ): Promise<string[]> {
-  if (!news.length) return [];
+  if (!reports.length) return [];
   const { rows } = await sql<{ id: string; wakes: boolean }>`
-    with news as (
+    with reports as (
       select * from unnest(
-        ${news.map((n) => n.sendId)}::text[], ${news.map((n) => n.attempt)}::int[],
-        ${news.map((n) => n.state)}::text[], ${news.map((n) => n.ended ?? null)}::text[],
-        ${news.map((n) => n.code ?? null)}::text[], ${news.map((n) => n.outcome ?? null)}::text[],
-        ${news.map((n) => n.answeredBy ?? null)}::text[], ${news.map((n) => n.told ?? null)}::text[]
+        ${reports.map((n) => n.sendId)}::text[], ${reports.map((n) => n.attempt)}::int[],
+        ${reports.map((n) => n.state)}::text[], ${reports.map((n) => n.ended ?? null)}::text[],
+        ${reports.map((n) => n.code ?? null)}::text[], ${reports.map((n) => n.outcome ?? null)}::text[],
+        ${reports.map((n) => n.answeredBy ?? null)}::text[], ${reports.map((n) => n.told ?? null)}::text[]
       ) as t(id, attempt, state, ended, code, outcome, answered_by, told_outcome)
     ), old as (
-      select r.id, r.finished_at is null as live from durable_sends r join news result using (id)
+      select r.id, r.finished_at is null as live from durable_sends r join reports result using (id)
       where r.workspace_id = ${workspaceId} and r.attempt = result.attempt and case
         when r.finished_at is null then r.ended is null or r.ended = 'unknown' or result.ended = 'delivered'
         when r.channel = 'voice' then r.state = 'unknown' and result.ended is not null
@@ -95,7 +95,7 @@ export async function storeSendNews(
       code = case when old.live then s.code else n.code end,
       outcome = case when old.live then s.outcome else coalesce(n.outcome, s.outcome) end,
       updated_at = now()
-    from old join news n using (id)
+    from old join reports n using (id)
     where s.id = old.id and s.attempt = n.attempt
     returning s.id, old.live and n.ended is not null as wakes`.execute(tx);
   return rows.filter((row) => row.wakes).map((row) => row.id);

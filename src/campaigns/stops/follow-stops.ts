@@ -30,7 +30,10 @@ export function followStops(db: Kysely<CampaignTables>, launcher: Launcher, log:
   const restUntil = new Map<string, number>();
   let isStopping = false;
 
-  /** What takes long for one workspace holds up neither the watcher nor another workspace. */
+  /**
+   * Runs without being awaited, so that slow work for one workspace delays neither the watcher nor other
+   * workspaces.
+   */
   function once(key: string, work: () => Promise<number>, failure: string): void {
     if (isStopping || busy.has(key) || (restUntil.get(key) ?? 0) > Date.now()) return;
     const done = work()
@@ -119,7 +122,7 @@ async function tellRuns(
         failed += 1;
         log.warn(
           { err: error, runId: run.runId },
-          'a run could not be told that a stop has ended; it will be again',
+          'could not signal a run about the end of a stop; trying again',
         );
       });
     });
@@ -145,10 +148,7 @@ async function tellSends(
     await inParallel(rows, AT_ONCE, async ({ id }) => {
       await launcher.wakeSend(id).catch((error: unknown) => {
         failed += 1;
-        log.warn(
-          { err: error, sendId: id },
-          'a send could not be told that a stop has ended; it will be again',
-        );
+        log.warn({ err: error, sendId: id }, 'could not signal a send about the end of a stop; trying again');
       });
     });
     if (rows.length < LIMITS.sendsTold) return failed;

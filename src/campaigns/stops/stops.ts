@@ -32,7 +32,7 @@ export function createStops(deps: {
     changed(workspaceId).catch((error: unknown) =>
       log.warn(
         { err: error, workspaceId },
-        'a stop could not be looked at at once; it will be within a second',
+        'could not apply a stop at once; it will be applied within a second',
       ),
     );
   return {
@@ -45,7 +45,7 @@ export function createStops(deps: {
     },
 
     async end(workspaceId) {
-      // Of what waits for the end, the watcher signals what is not signalled now (follow-stops.ts).
+      // Runs and sends that are not signalled here are signalled by the watcher (follow-stops.ts).
       await db
         .updateTable('workspace_stops')
         .set({ ended_at: sql<Date>`now()` })

@@ -6,7 +6,7 @@ import type { Log } from '../../log';
 import { newId } from '../../storage/new-id';
 import type { EndedCall } from '../calls/call-events';
 import { callStarts } from '../calls/calls';
-import type { CallEndings, FeedHeads, OutcomeNews, SendLauncher } from '../model/dependencies';
+import type { CallEndings, EventFeed, EventSource, FeedHeads, SendLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { AbortWatch } from '../outcomes/abort-watch';
 import { applyEvents, readCursor } from '../outcomes/outcomes';
@@ -16,7 +16,7 @@ import { giveUpWatch, type Watch } from './watch';
 export interface FeedParts {
   /** Equal in processes with credentials for the same workspaces; one of these processes reads the feeds. */
   scope: string;
-  news: OutcomeNews;
+  source: EventSource;
   /** Positions of the feeds in this database. Without it, every feed is polled now and then. */
   heads?: FeedHeads | undefined;
   signals: CallEndings & Pick<SendLauncher, 'wakeSend'>;
@@ -185,7 +185,8 @@ export class Feeds {
   /** Reads until the feed has no more events for now. */
   private async read(feed: Feed): Promise<void> {
     const { workspaceId } = feed;
-    if (!(await this.parts.news.isTold(workspaceId))) {
+    const service = await this.parts.source.feedOf(workspaceId);
+    if (!service) {
       feed.nextAt = Date.now() + LATE_MAX_MS;
       return;
     }
@@ -195,7 +196,7 @@ export class Feeds {
     const mayHold = isClose && this.reading.size <= HELD_AT_ONCE;
     const readAt = Date.now();
     const head = this.parts.heads?.isOf(workspaceId) ? this.heads.get(workspaceId) : undefined;
-    const { events, next } = await this.readPages(workspaceId, feed.cursor, mayHold ? WAIT_SECONDS : 0);
+    const { events, next } = await readPages(service, feed.cursor, mayHold ? WAIT_SECONDS : 0);
     feed.faults = 0;
     feed.readTo = events.length === 0 ? head : undefined;
     if (events.length === 0) {
@@ -214,19 +215,6 @@ export class Feeds {
     feed.nextAt = isCrowd ? readAt + GATHER_MS : 0;
     const leftMs = feed.nextAt - Date.now();
     if (leftMs > 0) await new Promise((done) => setTimeout(done, leftMs));
-  }
-
-  private async readPages(workspaceId: string, after: string, waitSeconds: number) {
-    const events: MessageEvent[] = [];
-    for (let next = after, pages = 1; ; pages++) {
-      const page = await this.parts.news.read(workspaceId, next, {
-        limit: LIMITS.longPageSizeMax,
-        waitSeconds: pages === 1 ? waitSeconds : 0,
-      });
-      events.push(...page.events);
-      next = page.next;
-      if (page.events.length < LIMITS.longPageSizeMax || pages === PAGES_MAX) return { events, next };
-    }
   }
 
   /** Returns whether to gather more events before the next page. */
@@ -274,7 +262,17 @@ export class Feeds {
     this.warnedAt = Date.now();
     this.parts.log.warn(
       { err: error, workspaceId: feed.workspaceId },
-      'what became of messages could not be asked for; it is asked for again, at the latest after half a minute',
+      'could not read an event feed; trying again within half a minute',
     );
+  }
+}
+
+async function readPages(service: EventFeed, after: string, waitSeconds: number) {
+  const events: MessageEvent[] = [];
+  for (let next = after, pages = 1; ; pages++) {
+    const page = await service.readEvents(next, LIMITS.longPageSizeMax, pages === 1 ? waitSeconds : 0);
+    events.push(...page.events);
+    next = page.next;
+    if (page.events.length < LIMITS.longPageSizeMax || pages === PAGES_MAX) return { events, next };
   }
 }

@@ -31,9 +31,9 @@ export interface RunFacts {
   isSending: boolean;
   /** Recipients that have not ended. */
   open: number;
-  /** Of these, recipients whose message may not have reached the service yet. */
+  /** How many of `open` have a message that may not have reached the service yet. */
   unsent: number;
-  /** Of these, recipients who wait for a page. A call between two attempts waits for its own workflow. */
+  /** How many of `unsent` wait for a page. A call between two attempts waits for its own workflow. */
   waiting: number;
   /** When the first waiting recipient in a shard without an open page becomes due. */
   nextDue: Date | null;

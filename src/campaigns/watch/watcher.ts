@@ -3,7 +3,7 @@ import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import { newId } from '../../storage/new-id';
-import type { OutcomeNews, RunWaker } from '../model/dependencies';
+import type { EventSource, RunWaker } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import type { StopsFollowed } from '../stops/follow-stops';
 import type { Feeds } from './feeds';
@@ -11,7 +11,7 @@ import { endWatch, type RunFacts, readLooks, type SeenLooks } from './run-facts'
 
 export interface WatcherParts {
   waker: RunWaker;
-  news: Pick<OutcomeNews, 'isTold'>;
+  source: EventSource;
   log: Log;
   /** Ticks every second too, and stops with the watcher. */
   feeds: Pick<Feeds, 'tick' | 'stop'>;
@@ -101,10 +101,10 @@ class RunLooks {
   }
 
   private async see(run: RunFacts): Promise<{ later: SeenLooks['later'] }> {
-    const { waker, news } = this.parts;
+    const { waker } = this.parts;
     const nowMs = Date.now();
     const mayBeSettled = (!run.isSending && run.unsent === 0 && run.open > 0) || run.stage === 'sending';
-    const tellsMore = !mayBeSettled || (await news.isTold(run.workspaceId).catch(() => true));
+    const tellsMore = !mayBeSettled || (await this.hasFeed(run.workspaceId));
     const result = classifyLook(run, { tellsMore, lastWokenMs: this.woken.get(run.runId), nowMs });
     if (result.wake) {
       await waker.wakeRun(run);
@@ -112,6 +112,12 @@ class RunLooks {
     }
     const { later } = result;
     return { later: later ? [{ runId: run.runId, at: new Date(later.atMs), tries: later.tries }] : [] };
+  }
+
+  /** True also while the service does not answer; the next look asks again. */
+  private async hasFeed(workspaceId: string): Promise<boolean> {
+    const feed = await this.parts.source.feedOf(workspaceId).catch(() => 'unknown');
+    return feed !== undefined;
   }
 
   private forget(): void {

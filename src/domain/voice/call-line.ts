@@ -59,7 +59,7 @@ export class CallLine {
     return this.over === undefined;
   }
 
-  /** Counts a document that is asked for. */
+  /** Counts a document that is fetched. */
   mayFollow(url: string): boolean {
     if (this.documents.length >= LIMITS.callDocuments) this.end('too_many_documents');
     else this.documents.push(placeOf(url));

@@ -38,7 +38,7 @@ export interface CallRecord {
   entered: readonly Entered[];
   said: readonly Said[];
   recordings: readonly { reference: string; durationMs: number }[];
-  /** Other documents that were asked for, in order. All were run, except the last if it was the problem. */
+  /** Other documents that were fetched, in order. All were run, except the last if it was the problem. */
   documents: readonly string[];
 }
 

@@ -50,7 +50,7 @@ export interface CallStanding {
   /** Fetched by us before the document is there. */
   fetch: DocumentRequest | undefined;
   reports: readonly CallReport[];
-  /** Of a call that is over. */
+  /** Set when the call is over. */
   record: CallRecord | undefined;
   /** How often the call began again, because of who answered; how many facts it went on with since. */
   turn: number;
@@ -66,7 +66,7 @@ export function standingOf(
   facts: readonly CallFact[],
   endedAtMs?: number,
 ): CallStanding {
-  const { detected, restarted, inputs } = judge(options, facts);
+  const { detected, restarted, inputs } = evaluate(options, facts);
   const run = new ScriptedCall(inputs, detected, endedAtMs);
   const call = callSteps(program, options);
   let next = call.next({ atMs: 0 });
@@ -83,7 +83,7 @@ export function standingOf(
  * The greeting begins when the call is answered, and who answered becomes known meanwhile. A machine that is to be hung up on, or
  * to be left a message, ends what was begun.
  */
-function judge(
+function evaluate(
   options: CallOptions,
   facts: readonly CallFact[],
 ): Pick<CallStanding, 'restarted'> & { detected: AnsweredBy | undefined; inputs: readonly CallFact[] } {
@@ -133,7 +133,7 @@ class ScriptedCall {
     return { instructions, wants, fetch, reports, step: taken };
   }
 
-  /** Answers what was heard; `undefined` while that is not known. */
+  /** Returns what the line reported; `undefined` while that is not known. */
   carryOut(command: CallCommand): Heard | undefined {
     switch (command.do) {
       case 'report':
@@ -148,7 +148,7 @@ class ScriptedCall {
         this.instructions = [{ do: 'hang_up' }];
         return { atMs: this.nowMs };
       default:
-        // The party that ended the call heard nothing of what comes after the last fact.
+        // Instructions after the last fact were not carried out, because the call had ended.
         if (this.endedAtMs !== undefined && this.taken === this.inputs.length && !this.isWithin(command)) {
           return { atMs: this.endedAtMs, hungUp: true };
         }

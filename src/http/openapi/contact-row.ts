@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { params } from '../../contracts/params';
 
-/** A row of an import or of a campaign's recipients, as campaigns/contacts/contact-row.ts judges it. */
+/** A row of an import or of a campaign's recipients, as campaigns/contacts/contact-row.ts checks it. */
 export const contactRow = z
   .strictObject({
     externalId: z.string().max(255).nullish(),

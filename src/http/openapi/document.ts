@@ -19,7 +19,7 @@ import { createSchemas, type JsonSchema, type Schemas } from './schemas';
 import type { OpenApiDocument, OperationObject, ParameterObject, ResponseObject } from './types';
 
 /**
- * The OpenAPI 3.1 document of a server's routes. Parameters and bodies come from the zod schemas that judge
+ * The OpenAPI 3.1 document of a server's routes. Parameters and bodies come from the zod schemas that check
  * requests. Callers and idempotency come from each route's `config`, everything else from its
  * `schema.operation`. A route without an operation is left out; a test looks for such routes.
  */
@@ -175,7 +175,7 @@ function success(answer: AnswerDoc, schemas: Schemas, idempotent: boolean): Resp
 /** Removes undefined members. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-/** What is for people alone takes no token. */
+/** Operations for people only take no token. */
 function securityOf({ config }: RouteOptions, { role, scopes }: Access): Record<string, []>[] {
   if (config?.oauth) return [{ client: [] }];
   return role && !scopes ? SECURITY.session : SECURITY[config?.auth ?? 'open'];

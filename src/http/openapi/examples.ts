@@ -6,8 +6,8 @@ export const EMPTY: RequestBody = { ...jsonBody(emptyBody, { empty: {} }), optio
 export const paged = { page: '1', limit: '20' };
 
 /**
- * What the examples of the document name. All of them tell of one bookshop, so that an id which one answer
- * gives is the one that another request sends.
+ * Names and ids of the document's examples. All of them are about one bookshop, so that an id which one
+ * answer gives is the one that another request sends.
  */
 export const EXAMPLE = {
   workspace: 'ws_01kbnfk7cccccc8r3e6sn9k7bz',
@@ -47,7 +47,7 @@ export const EXAMPLE = {
   session: 'ses_5d1b3e7f9a2c4e8f9a7c0f3e6c1a2b4d',
   auditEntry: 'aud_01kbx8m2q6v0t4z1c9n3w5e7yk',
   suppression: 'sup_01kbg0g0g0gv6ype6sn95h8r8r',
-  /** Of the feed; its form may change. */
+  /** A cursor of the event feed; its form may change. */
   feedCursor: 'e1kb7zq2m4x',
   at: '2026-11-21T10:15:00.000Z',
 } as const;

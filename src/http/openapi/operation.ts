@@ -39,7 +39,7 @@ export interface RequestBody {
 
 export interface RequestContent {
   schema: z.ZodType;
-  /** Schema for readers, where `schema` is of an envelope whose contents are judged one by one. */
+  /** Schema for readers, where `schema` is of an envelope whose contents are checked one by one. */
   shown?: z.ZodType;
   examples: Record<string, unknown>;
 }

@@ -18,7 +18,11 @@ export const OPEN: Access = {};
 /** Refuses a caller whose role or scopes do not reach. */
 export function requireAccess(caller: Caller, { role, scopes }: Needs): void {
   if (caller.via === 'cookie') {
-    if (role === undefined) throw new DomainError('forbidden', 'This is for programs, not for users');
+    if (role === undefined)
+      throw new DomainError(
+        'forbidden',
+        'This call is for programs: make it with a Bearer token and an API key, not with a session',
+      );
     if (caller.role && hasRole(caller.role, role)) return;
     throw new DomainError(
       'forbidden',
@@ -30,7 +34,7 @@ export function requireAccess(caller: Caller, { role, scopes }: Needs): void {
   }
   const scope = missingScope(scopes, caller.scopes ?? []);
   if (scope === undefined) return;
-  const message = `This needs the scope ${scope}, which the client or the API key does not have`;
+  const message = `This needs the scope ${scope}, which the client or the API key does not have; an admin can make one that has it`;
   throw new DomainError('scope_missing', message, { scope });
 }
 

@@ -92,7 +92,10 @@ const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
       throw invalidRequest([missing]);
     }
     if (actingUser === caller.userId) return caller;
-    throw new DomainError('user_mismatch', 'x-user-id is not the user of this session');
+    throw new DomainError(
+      'user_mismatch',
+      'x-user-id is not the user of this session; send the id that the log-in answered',
+    );
   },
   send: (request, authenticator) => {
     const token = bearerOf(request);
@@ -113,11 +116,15 @@ function sender(
   caller: Caller | undefined,
   holder: Pick<Caller, 'workspaceId' | 'scopes'> | undefined,
 ): Caller {
-  if (!caller || !holder) throw refused('The API key or the Bearer token is');
+  if (!caller || !holder)
+    throw refused('The API key or the Bearer token is', 'request a new token, or check the key');
   if (caller.workspaceId === holder.workspaceId) {
     return { ...caller, scopes: common(caller.scopes, holder.scopes) };
   }
-  throw new DomainError('forbidden', 'The API key and the Bearer token belong to different workspaces');
+  throw new DomainError(
+    'forbidden',
+    'The API key and the Bearer token belong to different workspaces; send two of the same workspace',
+  );
 }
 
 /** The scopes that both have. The same list twice, as with all scopes, needs no comparison. */
@@ -142,7 +149,7 @@ async function byBearer(request: FastifyRequest, authenticator: Authenticator): 
   const token = bearerOf(request);
   if (token === undefined) throw noCredentials('A Bearer token');
   const caller = await authenticator.byAccessToken(token);
-  if (!caller) throw refused('The Bearer token is');
+  if (!caller) throw refused('The Bearer token is', 'request a new one');
   return caller;
 }
 
@@ -160,7 +167,7 @@ async function byCookie(request: FastifyRequest, authenticator: Authenticator): 
   const token = sessionTokenOf(request.headers.cookie);
   if (token === undefined) throw noCredentials('A session cookie or a Bearer token');
   const caller = await authenticator.bySession(token);
-  if (!caller) throw refused('The session is');
+  if (!caller) throw refused('The session is', 'log in again');
   return caller;
 }
 
@@ -176,5 +183,5 @@ function actingUserOf(request: FastifyRequest): string | undefined {
 }
 
 const noCredentials = (what: string) => new DomainError('unauthenticated', `${what} is needed here`);
-const refused = (whatIs: string) =>
-  new DomainError('unauthenticated', `${whatIs} unknown or no longer valid`);
+const refused = (whatIs: string, wayOut: string) =>
+  new DomainError('unauthenticated', `${whatIs} unknown or no longer valid; ${wayOut}`);

@@ -27,9 +27,9 @@ export interface Caller {
   mustEnrol?: boolean;
   /** The client whose Bearer token it is. */
   clientId?: string | undefined;
-  /** Of the session's user. */
+  /** Role of the session's user. */
   role?: Role | undefined;
-  /** Of the client; where an API key is needed too, those that both have. */
+  /** Scopes of the client. Where an API key is needed too, the scopes that both have. */
   scopes?: readonly Scope[] | undefined;
   via: 'cookie' | 'bearer';
 }

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { CountryCode } from 'libphonenumber-js/max';
 import {
+  checkRecipients,
   type InlineRecipients,
-  judgeRecipients,
   type RecipientFinding,
 } from '../../campaigns/contacts/inline-recipients';
 import type { CampaignBody } from '../../contracts/campaigns';
@@ -28,16 +28,16 @@ export async function readCampaignRequest(
   const { country, foreign } = countryOf(request.query.country);
   errors.push(...foreign);
   const { recipients: raws, skipInvalid } = (request.body ?? {}) as Partial<CampaignBody>;
-  const judged =
+  const checked =
     Array.isArray(raws) && raws.length <= LIMITS.contactsPerRequest
-      ? await judgeRecipients(raws, country)
+      ? await checkRecipients(raws, country)
       : undefined;
-  if (judged && skipInvalid !== true) {
-    errors.push(...judged.findings.slice(0, LIMITS.importErrorsListed).map(fieldErrorOf));
+  if (checked && skipInvalid !== true) {
+    errors.push(...checked.findings.slice(0, LIMITS.importErrorsListed).map(fieldErrorOf));
   }
   if (errors.length > 0) throw invalidRequest(errors);
-  const left = judged?.findings.slice(0, LIMITS.contactsPerRequest) ?? [];
-  return { recipients: judged, rejected: skipInvalid === true ? { rejected: left } : {} };
+  const left = checked?.findings.slice(0, LIMITS.contactsPerRequest) ?? [];
+  return { recipients: checked, rejected: skipInvalid === true ? { rejected: left } : {} };
 }
 
 function findingsOf(error: unknown): FieldError[] {
@@ -56,7 +56,7 @@ function countryOf(name: unknown): { country: CountryCode | undefined; foreign: 
 
 const fieldErrorOf = ({ index, field, code, message }: RecipientFinding): FieldError => ({
   path: field === '' ? `recipients.${index}` : `recipients.${index}.${field}`,
-  // Rows are judged by codes of the same catalogue (domain/field-codes.ts).
+  // Rows are checked with codes of the same catalogue (domain/field-codes.ts).
   code: code as FieldError['code'],
   message,
 });

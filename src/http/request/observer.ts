@@ -39,7 +39,7 @@ interface Refusal {
  */
 export function logRefusals(app: App, log: Log, windowMs: number = LIMITS.refusalsLoggedMs): void {
   const held = new Map<string, { refusal: Refusal; more: number }>();
-  /** Of refusals that did not fit into `held`. */
+  /** Number of refusals that did not fit into `held`. */
   let others = 0;
 
   app.addHook('onResponse', (request, reply, done) => {

@@ -131,7 +131,16 @@ function answerTo(code: string | undefined): string {
 const NO_REQUEST = new DomainError('malformed_request', 'What came is not a valid HTTP request');
 
 const PROBLEMS: Record<string, DomainError> = {
-  HPE_HEADER_OVERFLOW: new DomainError('headers_too_large', 'Path and headers are longer than is taken here'),
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: new DomainError('body_too_large', 'The extensions of a chunk are too long'),
-  ERR_HTTP_REQUEST_TIMEOUT: new DomainError('request_timeout', 'The request did not arrive in time'),
+  HPE_HEADER_OVERFLOW: new DomainError(
+    'headers_too_large',
+    'Path and headers are longer than is taken here; send fewer or shorter ones',
+  ),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: new DomainError(
+    'body_too_large',
+    'The extensions of a chunk are too long; leave them out',
+  ),
+  ERR_HTTP_REQUEST_TIMEOUT: new DomainError(
+    'request_timeout',
+    'The request did not arrive in time; send it again',
+  ),
 };

@@ -44,7 +44,7 @@ export function boundRequests(app: App, bounds: RequestBounds, foreground?: Fore
   };
 
   app.addHook('onRequest', (request, reply, done) => {
-    const { bound = 'requests' } = request.routeOptions.config;
+    const bound = boundOf(request);
     if (!request.caller || bound === 'sending') return done();
     const usage = usageOf(request.caller.workspaceId);
     if (usage[bound] >= most[bound]) {
@@ -58,6 +58,12 @@ export function boundRequests(app: App, bounds: RequestBounds, foreground?: Fore
     if (leave) reply.raw.once('close', leave);
     done();
   });
+}
+
+/** A table is an import whatever route takes it, because it is stored for as long as it arrives. */
+function boundOf({ routeOptions, headers }: FastifyRequest): Bound {
+  const { bound = 'requests' } = routeOptions.config;
+  return bound === 'requests' && headers['content-type']?.startsWith('text/csv') ? 'imports' : bound;
 }
 
 interface Usage extends Record<Counted, number> {

@@ -56,9 +56,15 @@ export function answerUnknownPaths(app: App): void {
     const methods = [known.get(path) ?? [...known.values()].filter(({ pattern }) => pattern.test(path))]
       .flat()
       .flatMap((k) => [...k.methods]);
-    if (methods.length === 0) throw new DomainError('not_found', 'There is nothing at this path');
-    reply.header('allow', [...new Set(methods)].sort().join(', '));
-    throw new DomainError('method_not_allowed', `This path does not take ${request.method}`);
+    if (methods.length === 0) {
+      throw new DomainError('not_found', 'There is nothing at this path; /openapi.json lists all of them');
+    }
+    const allowed = [...new Set(methods)].sort().join(', ');
+    reply.header('allow', allowed);
+    throw new DomainError(
+      'method_not_allowed',
+      `This path does not take ${request.method}; it takes ${allowed}`,
+    );
   };
   app.setNotFoundHandler(refuse);
   // Before the body is read, because its problems do not matter without a route.

@@ -15,7 +15,7 @@ export function refuseCrossSite(request: FastifyRequest, publicOrigin: string | 
   if (ownSite && ownOrigin) return;
   throw new DomainError(
     'cross_site',
-    'This request was caused by another site, and a cookie alone does not do',
+    'This request was caused by another site; with a session cookie, make it from the console’s own address',
   );
 }
 

@@ -8,7 +8,7 @@ export interface RequestTraces {
 }
 
 export interface RequestTrace {
-  /** What it starts belongs to the request. */
+  /** Runs `work` so that everything it starts belongs to the trace of the request. */
   run(work: () => void): void;
   /** `route` is the pattern, if there is a route. */
   end(route: string | undefined, status: number): void;

@@ -22,7 +22,8 @@ export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, http
   };
 };
 
-const noSuchId = () => new DomainError('not_found', 'No such id');
+const noSuchId = () =>
+  new DomainError('not_found', 'There is nothing with this id, which is not of the form that ids have');
 
 /** For a body that only its route's handler can check. `found`: problems of it that are known already. */
 export function parseBody<Schema extends z.ZodType>(
@@ -53,7 +54,13 @@ export function invalidRequest(errors: FieldError[]): DomainError {
 }
 
 export const unknownCursor = (): DomainError =>
-  invalidRequest([{ path: 'cursor', code: 'invalid_cursor', message: 'This is no cursor of this list' }]);
+  invalidRequest([
+    {
+      path: 'cursor',
+      code: 'invalid_cursor',
+      message: 'This is no cursor of this list; send `next` of an earlier page, or none for the first page',
+    },
+  ]);
 
 /** Zod's codes for a missing value: of a type, or of one of several values. */
 const MISSING_AS = new Set(['invalid_type', 'invalid_value']);

@@ -62,7 +62,9 @@ export function maskAddresses(text: string): string {
   return emails.includes('+') ? emails.replace(PHONE, maskPhone) : emails;
 }
 
-/** Wider than what is taken as an address: better too much is masked than too little. */
+/**
+ * Matches more than the addresses that the API accepts, because masking too much is better than too little.
+ */
 const EMAIL = /([^\s@"'<>(),:;[\]\\])[^\s@"'<>(),:;[\]\\]*@([^\s@"'<>(),:;[\]\\])[^\s@"'<>(),:;[\]\\]*/gu;
 /** E.164, as all phone numbers are stored. */
 const PHONE = /\+([1-9]\d{6,})(?!\d)/g;

@@ -82,7 +82,7 @@ export function createAccessTokens({ db, now, attempts, audit, onUnknown }: Acce
       if (!client || client.disabled) {
         // Not waited for, so that the time of the answer does not reveal which clients exist.
         void recordRefusal({ db, audit, onUnknown }, id, origin);
-        throw new DomainError('invalid_client', 'Client id or secret is wrong');
+        throw new DomainError('invalid_client', 'Client id or secret is wrong, or the client is disabled');
       }
       return { clientId: id, workspaceId: client.workspaceId, origin };
     },

@@ -22,7 +22,7 @@ export interface ApiKey {
 
 /** What a valid key proves. */
 export interface KeyHolder {
-  /** Of the key. */
+  /** Id of the key. */
   id: string;
   workspaceId: string;
   scopes: readonly Scope[];
@@ -145,6 +145,6 @@ async function requireRoom(db: Kysely<MessagingTables>, workspaceId: string): Pr
   if (live < LIMITS.credentialsPerWorkspace) return;
   throw new DomainError(
     'limit_reached',
-    `A workspace has at most ${LIMITS.credentialsPerWorkspace} API keys`,
+    `A workspace has at most ${LIMITS.credentialsPerWorkspace} API keys; revoke one first`,
   );
 }

@@ -62,7 +62,8 @@ export function createAttemptLimit(db: Kysely<MessagingTables>, now: () => numbe
             .sort((a, b) => (a.hash < b.hash ? -1 : 1));
           await refuseWhileBlocked(db, counted, now());
           const proof = await prove();
-          // What a call changes is not that it failed.
+          // Counted outside the call's audited transaction, because a failed attempt is no change of the
+          // call.
           if (proof === undefined) await unaccompanied(() => countFailure(db, counted, now()));
           return proof;
         },

@@ -86,7 +86,7 @@ class StoredClients implements Clients {
       const known = await this.find(tx, workspaceId, id);
       if (known) return known;
       if ((await countClients(tx, workspaceId, 'enabled')) >= LIMITS.credentialsPerWorkspace) {
-        const message = `A workspace has at most ${LIMITS.credentialsPerWorkspace} clients that are enabled`;
+        const message = `A workspace has at most ${LIMITS.credentialsPerWorkspace} clients that are enabled; disable one first`;
         throw new DomainError('limit_reached', message);
       }
       await tx

@@ -18,6 +18,8 @@ import { createUsers, type Users } from './users';
 import {
   insertWorkspace,
   isEmpty,
+  type ListedWorkspace,
+  listWorkspaces,
   type NewWorkspace,
   type NewWorkspaceInput,
   planWorkspace,
@@ -31,6 +33,10 @@ export interface Identity extends AccessTokens, Sessions, OwnSessions {
   clients: Clients;
   apiKeys: ApiKeys;
   createWorkspace(input: NewWorkspaceInput, generator?: IdGenerator): Promise<NewWorkspace>;
+  listWorkspaces(of: {
+    page: number;
+    limit: number;
+  }): Promise<{ workspaces: ListedWorkspace[]; total: number }>;
   /** Stores a planned workspace. Has no effect when it exists already. */
   insertWorkspace(planned: NewWorkspace): Promise<void>;
   /** Whether no workspace was ever created here. */
@@ -45,7 +51,7 @@ export interface IdentityDeps {
   audit?: Pick<AuditLog, 'appendIn' | 'recordRepeated'>;
   /** For secrets of one-time codes. Tests do without one, whose secrets need not outlive the process. */
   sealing?: Sealing;
-  /** Of which users one-time codes are demanded; `admin` includes owners. */
+  /** Which users must log in with one-time codes; `admin` includes owners. */
   requireTotp?: 'none' | 'admin' | 'all';
   onUnknown?: OnUnknown;
 }
@@ -91,6 +97,7 @@ export function createIdentity({
       await insertWorkspace(db, planned, passwordCost);
       return planned;
     },
+    listWorkspaces: (of) => listWorkspaces(db, of),
     insertWorkspace: (planned) => insertWorkspace(db, planned, passwordCost),
     isEmpty: () => isEmpty(db),
   };

@@ -30,7 +30,10 @@ interface LoginUser {
   workspace_id: string;
 }
 
-/** Opens a session and tells the audit log in the same transaction. Also deletes the user's expired sessions. */
+/**
+ * Opens a session and writes an entry of the audit log in the same transaction. Also deletes the user's
+ * expired sessions.
+ */
 export async function openSession(
   db: Kysely<MessagingTables>,
   audit: Pick<AuditLog, 'appendIn'>,

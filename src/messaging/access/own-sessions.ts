@@ -80,7 +80,8 @@ export function createOwnSessions({
       const proved = await attempts.attempt(loginSubjects(user?.email ?? '', address), async () =>
         (await verifyPassword(current, user?.password_hash, passwordCost)) ? true : undefined,
       );
-      if (!proved) throw new DomainError('wrong_password', 'The current password is wrong');
+      if (!proved)
+        throw new DomainError('wrong_password', 'The current password is wrong; nothing was changed');
       const password_hash = await hashPassword(chosen, passwordCost);
       await db.transaction().execute(async (tx) => {
         await tx.updateTable('users').set({ password_hash }).where('id', '=', userId).execute();

@@ -14,7 +14,7 @@ export interface SecondFactor {
   /** Turns it off for a user of this workspace. Fails with `not_found` for any other. */
   remove(user: FactorUser): Promise<void>;
   /** Judges a log-in with the right password; a code that was right is used up. */
-  judge(userId: string, code: string | undefined): Promise<FactorVerdict>;
+  verify(userId: string, code: string | undefined): Promise<FactorVerdict>;
 }
 
 /** `off`: the user has no codes, and needs none. */
@@ -61,7 +61,10 @@ export function createSecondFactor({ db, now, sealing, onChanged }: SecondFactor
       await db.transaction().execute(async (tx) => {
         const stored = await lock(tx, userId);
         if (!stored || stored.confirmed_at) {
-          throw new DomainError('totp_not_begun', 'There is no secret that waits to be confirmed');
+          throw new DomainError(
+            'totp_not_begun',
+            'No secret waits to be confirmed; ask for one first (POST /api/session/totp with an empty object)',
+          );
         }
         const step = stepOf(openSecret(sealing, userId, stored), code, stored.last_step, now());
         if (step === undefined) throw wrongCode();
@@ -84,12 +87,12 @@ export function createSecondFactor({ db, now, sealing, onChanged }: SecondFactor
       onChanged();
     },
 
-    judge: (userId, code) => db.transaction().execute((tx) => judge(tx, { sealing, now }, userId, code)),
+    verify: (userId, code) => db.transaction().execute((tx) => verify(tx, { sealing, now }, userId, code)),
   };
 }
 
 /** The row is locked, so that of two log-ins with one code one is refused. */
-async function judge(
+async function verify(
   tx: Transaction<MessagingTables>,
   { sealing, now }: Pick<SecondFactorDeps, 'sealing' | 'now'>,
   userId: string,
@@ -214,7 +217,7 @@ const newTotpSecret = (): string => base32(randomBytes(SECRET_BYTES));
 function stepOf(secret: string, code: string, lastStep: number, nowMs: number): number | undefined {
   const current = Math.floor(nowMs / STEP_MS);
   const given = Buffer.from(code);
-  // All three are compared, so that the time does not tell which one came close.
+  // All three are compared, so that the duration does not reveal which one matched.
   const matching = [current - 1, current, current + 1].filter((step) => {
     const expected = Buffer.from(totpCode(secret, step));
     return given.length === expected.length && timingSafeEqual(given, expected);

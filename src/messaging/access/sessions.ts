@@ -70,7 +70,7 @@ export interface SessionsDeps {
   now: () => number;
   passwordCost: PasswordCost;
   attempts: AttemptLimit;
-  secondFactor: Pick<SecondFactor, 'judge'>;
+  secondFactor: Pick<SecondFactor, 'verify'>;
   audit: Pick<AuditLog, 'appendIn' | 'recordRepeated'>;
   /** Whether users with this role need one-time codes. */
   requiresTotp(role: Role): boolean;
@@ -140,7 +140,7 @@ async function logIn(
     known = await find();
     const correct = await verifyPassword(password, known?.password_hash, passwordCost);
     if (!correct || !known || known.disabled_at) return undefined;
-    const code = await secondFactor.judge(known.id, totp);
+    const code = await secondFactor.verify(known.id, totp);
     return code === 'wrong' ? undefined : { user: known, code };
   });
   if (!proved) {
@@ -162,7 +162,7 @@ async function logIn(
   return { token, user: toUser(user) };
 }
 
-/** Disabled users too, because the audit log tells of their attempts. */
+/** Disabled users too, because the audit log records their attempts. */
 function findUser(db: Kysely<MessagingTables>) {
   return db
     .selectFrom('users as u')

@@ -103,7 +103,11 @@ export function createUsers({ db, now, passwordCost, onChanged }: UsersDeps): Us
         .onConflict((conflict) => conflict.doNothing())
         .execute();
       const user = await find();
-      if (!user) throw new DomainError('name_taken', 'A user with this email address exists already');
+      if (!user)
+        throw new DomainError(
+          'name_taken',
+          'A user with this email address exists already; choose another address',
+        );
       return { user, password };
     },
 
@@ -160,17 +164,23 @@ async function lockForChange(
 
 function refuseUnlessOwner(actor: Actor, ...roles: (Role | undefined)[]): void {
   if (actor.role === 'owner' || !roles.includes('owner')) return;
-  throw new DomainError('forbidden', 'Only an owner can make or change an owner');
+  throw new DomainError('forbidden', 'Only an owner can make or change an owner; ask one to do it');
 }
 
 function refuseLockOut({ user, others }: BeforeChange, changes: Change): void {
   if (user.disabledAt || !ADMINISTERS.includes(user.role)) return;
   const role = changes.disabled_at ? undefined : (changes.role ?? user.role);
   if (!(role && ADMINISTERS.includes(role)) && others.length === 0) {
-    throw new DomainError('last_admin', 'This is the last user who can administer the workspace');
+    throw new DomainError(
+      'last_admin',
+      'This is the last user who can administer the workspace; give another user the role admin first',
+    );
   }
   if (user.role === 'owner' && role !== 'owner' && !others.some((other) => other.role === 'owner')) {
-    throw new DomainError('last_admin', 'This is the last owner; no user could create workspaces any more');
+    throw new DomainError(
+      'last_admin',
+      'This is the last owner, and only owners create workspaces; give another user the role owner first',
+    );
   }
 }
 
@@ -218,7 +228,7 @@ async function requireRoom(db: Kysely<MessagingTables>, workspaceId: string): Pr
     .where('disabled_at', 'is', null)
     .executeTakeFirstOrThrow();
   if (enabled < LIMITS.credentialsPerWorkspace) return;
-  const message = `A workspace has at most ${LIMITS.credentialsPerWorkspace} users who are not disabled`;
+  const message = `A workspace has at most ${LIMITS.credentialsPerWorkspace} users who are not disabled; disable one first`;
   throw new DomainError('limit_reached', message);
 }
 

@@ -28,6 +28,31 @@ export async function isEmpty(db: Kysely<MessagingTables>): Promise<boolean> {
   return (await db.selectFrom('workspaces').select('id').limit(1).executeTakeFirst()) === undefined;
 }
 
+export interface ListedWorkspace {
+  id: string;
+  name: string;
+  createdAt: Date;
+}
+
+/** All workspaces of the installation, newest first. */
+export async function listWorkspaces(
+  db: Kysely<MessagingTables>,
+  { page, limit }: { page: number; limit: number },
+): Promise<{ workspaces: ListedWorkspace[]; total: number }> {
+  const workspaces = await db
+    .selectFrom('workspaces')
+    .select(['id', 'name', 'created_at as createdAt'])
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .offset((page - 1) * limit)
+    .execute();
+  const { total } = await db
+    .selectFrom('workspaces')
+    .select(sql<number>`count(*)::int`.as('total'))
+    .executeTakeFirstOrThrow();
+  return { workspaces, total };
+}
+
 /** A workspace with its secrets, in memory only, so that the caller can record it before it is created. */
 export function planWorkspace(input: NewWorkspaceInput, generator: IdGenerator = RANDOM): NewWorkspace {
   const { name, email, password = generator.password() } = input;
@@ -76,7 +101,10 @@ async function insertAll(
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
   if (Number(inserted.numInsertedOrUpdatedRows) === 0) {
-    throw new DomainError('name_taken', 'A user with this email address exists already');
+    throw new DomainError(
+      'name_taken',
+      'A user with this email address exists already; choose another address',
+    );
   }
   await tx.insertInto('api_clients').values({ id: client.id, workspace_id, name: 'First client' }).execute();
   await tx

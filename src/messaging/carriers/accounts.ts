@@ -18,8 +18,8 @@ export interface Accounts {
   list(): Promise<Account[]>;
   read(id: string): Promise<Account>;
   create(input: AccountInput, generator?: IdGenerator): Promise<Account>;
-  /** `judge` checks what comes of the change as a new account is checked. */
-  change(id: string, change: AccountChange, judge: (body: unknown) => AccountInput): Promise<Account>;
+  /** `check` checks the resulting account like a new one. */
+  change(id: string, change: AccountChange, check: (body: unknown) => AccountInput): Promise<Account>;
   secretsOf(id: string): Promise<Record<string, unknown>>;
   /** Senders that the carriers of these accounts refuse, by account. */
   closedSenders(ids: readonly string[]): Promise<Map<string, ClosedSender[]>>;
@@ -60,9 +60,9 @@ export function createAccounts(deps: {
     },
     secretsOf: async (id) => openAccountSecrets(sealing, await find(db, id)),
     create: (input, generator = RANDOM) => inOrder((tx) => insert(tx, sealing, generator.id('acc'), input)),
-    change: (id, change, judge) => {
+    change: (id, change, check) => {
       refuseEnvironment(id);
-      return inOrder((tx) => update(tx, sealing, id, (row, secrets) => judge(changed(row, secrets, change))));
+      return inOrder((tx) => update(tx, sealing, id, (row, secrets) => check(changed(row, secrets, change))));
     },
     closedSenders: (ids) => closedSendersOf(db, ids),
     async reopen(id, which) {
@@ -89,7 +89,10 @@ async function insert(tx: Tx, sealing: Sealing, id: string, input: AccountInput)
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow();
   if (count >= LIMITS.accounts) {
-    throw new DomainError('limit_reached', `An installation has at most ${LIMITS.accounts} accounts`);
+    throw new DomainError(
+      'limit_reached',
+      `An installation has at most ${LIMITS.accounts} accounts; delete one first`,
+    );
   }
   const row = await tx
     .insertInto('accounts')
@@ -134,7 +137,11 @@ async function remove(tx: Tx, id: string): Promise<void> {
     .where('provider', '=', providerName(account))
     .limit(1)
     .executeTakeFirst();
-  if (busy) throw new DomainError('account_busy', `Messages are under way by the account ${id}`);
+  if (busy)
+    throw new DomainError(
+      'account_busy',
+      `Messages are under way by account ${id}; disable it, and delete it when they are done`,
+    );
   await tx.deleteFrom('account_pauses').where('account_id', '=', id).execute();
   await tx.deleteFrom('account_senders').where('account_id', '=', id).execute();
   await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();
@@ -145,7 +152,7 @@ export const live = (db: Kysely<MessagingTables>) =>
 
 async function find(db: Kysely<MessagingTables>, id: string): Promise<Row> {
   const row = await live(db).where('id', '=', id).executeTakeFirst();
-  if (!row) throw new DomainError('not_found', `No account ${id}`);
+  if (!row) throw new DomainError('not_found', `No account ${id} in this installation`);
   return row;
 }
 
@@ -201,10 +208,10 @@ async function refuseUnknownWorkspaces(tx: Tx, workspaces: readonly string[]): P
   const errors = workspaces.flatMap((one, i): FieldError[] =>
     one === '*' || known.has(one)
       ? []
-      : [{ path: `workspaces.${i}`, code: 'not_found', message: 'There is no such workspace' }],
+      : [{ path: `workspaces.${i}`, code: 'not_found', message: `There is no workspace ${one}` }],
   );
   if (errors.length > 0)
-    throw new DomainError('invalid_request', 'An unknown workspace is named', { errors });
+    throw new DomainError('invalid_request', `${errors[0]?.path}: ${errors[0]?.message}`, { errors });
 }
 
 /** As routes to an account without their channel cannot be put, a change cannot make them. */

@@ -65,5 +65,7 @@ export function createCallbackAccounts(deps: {
   };
 }
 
-/** What contracts/accounts.ts lets through for vendors, and for mail events, are texts. */
+/**
+ * All settings of vendors and of mail events are texts, because contracts/accounts.ts accepts nothing else.
+ */
 const textsOf = (values: Record<string, unknown>) => values as Record<string, string | undefined>;

@@ -21,9 +21,9 @@ import { live, toAccount } from './accounts';
 import { type ClosedSender, ClosedSenderMemory, type SenderRefusal } from './closed-senders';
 
 /**
- * What this process knows of accounts and routes: it opens a provider for each account and channel, and says by which
- * of them a message leaves. One row tells whether anything was changed, by this process or another; it is read every
- * `LIMITS.carriersPollMs`.
+ * What this process knows of accounts and routes: it opens a provider for each account and channel, and says
+ * by which of them a message leaves. One row shows whether this or another process has changed anything; it
+ * is read every `LIMITS.carriersPollMs`.
  */
 export interface Carriers {
   /** The way of a message, or NO_WAY while its route leads nowhere. Memory only. */
@@ -97,7 +97,7 @@ export function createCarriers(
     removeWay(id: string): void;
     /** Messages may have another way than before, and so many processes share the pace of each account. */
     onRouted(processes: number): void;
-    /** What waits may have another way. */
+    /** Called when a sender was closed at an account: waiting messages may have another way now. */
     onSenderClosed(): void;
     /** Whether a way certainly takes nothing now. */
     isDown(way: string): boolean;
@@ -128,7 +128,7 @@ class RoutedCarriers implements Carriers {
       removeWay(id: string): void;
       /** Messages may have another way than before, and so many processes share the pace of each account. */
       onRouted(processes: number): void;
-      /** What waits may have another way. */
+      /** Called when a sender was closed at an account: waiting messages may have another way now. */
       onSenderClosed(): void;
       /** Whether a way certainly takes nothing now. */
       isDown(way: string): boolean;

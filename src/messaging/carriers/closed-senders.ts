@@ -34,7 +34,7 @@ export interface SenderRefusal {
   handedOverAt?: string | undefined;
 }
 
-/** What one process knows: all of the table, and what it has not written there yet. */
+/** Closed senders in the memory of one process: those of the table, and those not yet written to it. */
 export class ClosedSenderMemory {
   private known: ReadonlyMap<string, ClosedSender> = new Map();
   private readonly unwritten = new Map<string, SenderRefusal>();

@@ -28,7 +28,10 @@ interface Former {
   proofs: Proofs;
 }
 
-/** Those before the latest changes that callbacks may still be signed by, the newest first. */
+/**
+ * Secrets and keys from before the latest changes, newest first, because callbacks may still be signed with
+ * them.
+ */
 export function formerProofs(sealing: Sealing, row: FormerRow, now = new Date()): Proofs[] {
   return readFormer(sealing, row, now).map(({ proofs }) => proofs);
 }

@@ -8,13 +8,15 @@ import type { Carriers } from './carriers';
 import { emptyBody, findInabilities } from './routes';
 
 /**
- * Why no account that a message would leave by can send it. Judged when the message is accepted, because a caller learns of it
- * then, and later only the message's end tells.
+ * Why no account that a message would leave by can send it. Checked when the message is accepted, because the
+ * caller learns of it from the answer; later only the message's end would show it.
  */
 export type ImpossibleRule = (
   message: Routed & { voice?: CallOptions | undefined },
   text: {
-    /** With the message's values; made only where an account has a limit of its own. */
+    /**
+     * Returns the text filled with the message's values. Called only where an account has a limit of its own.
+     */
     filled(): string;
     template: CompiledTemplate | undefined;
   },
@@ -31,14 +33,15 @@ export function impossibleRule(
     const reached = carriers.reachOfMessage(message);
     // Most installations have an account here that can send everything, so that nothing is filled in.
     if (reached.usual.some(({ kind }) => !isVendor(kind))) return undefined;
-    const judge = (body: string) =>
+    const check = (body: string) =>
       findInabilities({ channel, from, voice, body }, [reached], unable).filter(
         ({ severity }) => severity === 'error',
       );
-    const findings = judge(filled());
+    const findings = check(filled());
     if (findings.length === 0) return undefined;
-    // What the template alone makes impossible stops a campaign; what a recipient's values do ends that recipient.
-    const ofAll = template !== undefined && judge(emptyBody(template)).length > 0;
+    // If the template alone makes sending impossible, the campaign stops. If the recipient's values do, only
+    // this recipient ends.
+    const ofAll = template !== undefined && check(emptyBody(template)).length > 0;
     const code = ofAll ? 'not_possible' : 'message_not_possible';
     return new DomainError(code, findings.map(({ message: text }) => text).join('; '), {
       errors: findings.map(({ about, message: text }) => ({

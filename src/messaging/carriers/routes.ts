@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Account } from '../../domain/account';
 import { CHANNELS } from '../../domain/channel';
 import { DomainError, type FieldError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
 import type { Route, Routed } from '../../domain/route';
 import type { Inability, Wish } from '../../providers/vendor/vendor';
 import type { MessagingTables } from '../model/tables';
@@ -15,7 +16,10 @@ export interface Routes {
   read(): Promise<Route[]>;
   /** Throws `invalid_request` for accounts and workspaces that are not there. */
   put(routes: readonly Route[]): Promise<Route[]>;
-  /** What is named and not there, in routes that may be malformed otherwise. */
+  /**
+   * Accounts and workspaces that the routes name and that do not exist. The routes may be malformed
+   * otherwise.
+   */
   unknownNames(routes: readonly NamesOfRoute[]): Promise<FieldError[]>;
 }
 
@@ -42,7 +46,7 @@ export function createRoutes(deps: {
         await raiseRevision(tx);
         const errors = await unknownIn(tx, routes.map(namesOf));
         if (errors.length > 0) {
-          throw new DomainError('invalid_request', 'A route names what is not there', { errors });
+          throw new DomainError('invalid_request', `${errors[0]?.path}: ${errors[0]?.message}`, { errors });
         }
         await tx
           .updateTable('carrier_settings')
@@ -66,6 +70,9 @@ const namesOf = ({ channel, workspace, accounts }: Route): NamesOfRoute => ({
   ...{ channel, workspace, accounts: accounts.map(({ account }) => account) },
 });
 
+/** In routes that are malformed otherwise, an id may be any text. */
+const shortOf = (id: string): string => id.slice(0, LIMITS.idChars);
+
 function findings(
   routes: readonly NamesOfRoute[],
   accounts: readonly Account[],
@@ -76,13 +83,17 @@ function findings(
     const at = `routes.${i}`;
     const channel = CHANNELS.find((one) => one === name);
     if (workspace !== undefined && !workspaces.has(workspace)) {
-      errors.push({ path: `${at}.workspace`, code: 'not_found', message: 'There is no such workspace' });
+      errors.push({
+        path: `${at}.workspace`,
+        code: 'not_found',
+        message: `There is no workspace ${shortOf(workspace)}`,
+      });
     }
     for (const [j, id] of named.entries()) {
       if (id === undefined) continue;
       const path = `${at}.accounts.${j}.account`;
       const account = accounts.find((one) => one.id === id);
-      if (!account) errors.push({ path, code: 'not_found', message: 'There is no such account' });
+      if (!account) errors.push({ path, code: 'not_found', message: `There is no account ${shortOf(id)}` });
       else if (channel && !account.channels.includes(channel)) {
         errors.push({ path, code: 'not_applicable', message: `The account has no channel ${channel}` });
       }

@@ -55,7 +55,7 @@ class StoredEventFeed implements EventFeed {
     for (;;) {
       const leftMs = deadline - Date.now();
       // Listen before the query, because an event written in between would otherwise not wake the reader.
-      const awaited = leftMs > 0 ? this.news(workspaceId, leftMs, signal) : undefined;
+      const awaited = leftMs > 0 ? this.waitForEvents(workspaceId, leftMs, signal) : undefined;
       try {
         const page = await readAfter(this.deps.db, workspaceId, position, limit);
         // A page may be full of numbers without an event; later events may exist already, so read on.
@@ -106,7 +106,7 @@ class StoredEventFeed implements EventFeed {
   }
 
   /** Resolves when there may be new events, at the latest after `ms`. */
-  private news(
+  private waitForEvents(
     workspaceId: string,
     ms: number,
     signal: AbortSignal | undefined,
@@ -138,8 +138,9 @@ function positionOf(cursor: string | undefined): number {
   if (cursor === undefined || cursor === '') return 0;
   const position = /^e[0-9a-z]{1,10}$/.test(cursor) ? Number.parseInt(cursor.slice(1), 36) : Number.NaN;
   if (Number.isSafeInteger(position)) return position;
-  throw new DomainError('invalid_request', 'after: not a cursor of this feed', {
-    errors: [{ path: 'after', code: 'invalid_cursor', message: 'Not a cursor of this feed' }],
+  const message = 'Not a cursor of this feed; send `next` of an earlier answer, or nothing to begin anew';
+  throw new DomainError('invalid_request', `after: ${message}`, {
+    errors: [{ path: 'after', code: 'invalid_cursor', message }],
   });
 }
 

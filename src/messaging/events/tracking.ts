@@ -78,7 +78,7 @@ export async function trackMessage(
   return found;
 }
 
-/** Those of the messages that exist, in no order. */
+/** Reads the given messages as far as they exist, in no order. */
 export async function trackMessages(
   db: Kysely<MessagingTables>,
   workspaceId: string,

@@ -26,7 +26,7 @@ export interface OutgoingMessage {
   readonly segments: number | undefined;
   /** What the workspace's policy adds at the end; SMS only. */
   readonly suffix?: string | undefined;
-  /** It tells a subscriber that an opt-out is taken in: no stop of the workspace keeps it back. */
+  /** The message confirms an opt-out, so that no stop of the workspace keeps it back. */
   readonly confirmsOptOut?: true | undefined;
   /** Where it waits for its turn (queue/flow.ts). */
   readonly flow: number;
@@ -60,7 +60,7 @@ export interface Draft extends OutgoingMessage {
   readonly state: 'accepted' | 'scheduled';
   readonly sendAt: string | undefined;
   readonly expiresAt: string | undefined;
-  /** What may have to be added. */
+  /** Text that is added if the recipient does not know yet how to opt out. */
   readonly ending?: Suffix | undefined;
   /** By the policy; nothing is written then, and only what was there before is answered for. */
   readonly refusal?: DomainError | undefined;
@@ -79,5 +79,7 @@ export interface Accepted {
   duplicate: boolean;
 }
 
-/** What became of one of several: each is judged alone, and an error is one item's. */
+/**
+ * The result of one of several items. Each item is processed alone, so that an error concerns one item only.
+ */
 export type Outcome<Answer> = { ok: true; answer: Answer } | { ok: false; error: unknown };

@@ -1,4 +1,4 @@
-/** What a provider says of itself is kept, but only so much of it. */
+/** How much of a provider's own text is kept. */
 const PROVIDER_TEXT_CHARS = 200;
 
 /** A provider's text as PostgreSQL takes it; one strange answer must not keep a batch from being recorded. */

@@ -62,7 +62,9 @@ export async function cancelMessages(
       const cancels = lanes.get(lane);
       if (cancels === undefined || now.sending || (now.state !== 'accepted' && now.state !== 'scheduled')) {
         const what = now.sending ? 'sending' : now.state;
-        return refused(new DomainError('not_cancelable', `Message '${uid}' is ${what}`));
+        return refused(
+          new DomainError('not_cancelable', `Message '${uid}' is ${what} and can no longer be canceled`),
+        );
       }
       ending.set(id, message);
       return { ok: true, answer: { id, lane, cancels, class: message.class, wasDue: now.due } };

@@ -259,7 +259,7 @@ export class Dispatcher {
     const provider = carrier.name;
     const recorder = new Recorder({
       ...{ db, provider, lanes, log },
-      judge: (leaving, results) => this.judge({ id, limiter }, leaving, results),
+      classifyResults: (leaving, results) => this.classifyResults({ id, limiter }, leaving, results),
       onRecorded: (results) => this.recorded(limiter.provider.name, results),
       onNotOurs: (results) => this.notOurs(results),
     });
@@ -279,7 +279,7 @@ export class Dispatcher {
   }
 
   /** What the results mean for the channel and for its senders. */
-  private judge(
+  private classifyResults(
     { id, limiter }: Pick<ChannelWay, 'id' | 'limiter'>,
     leaving: readonly Leaving[],
     results: readonly HandOverResult[],
@@ -295,11 +295,11 @@ export class Dispatcher {
         log.warn({ err: error }, 'Other processes do not know that a provider asked for silence');
       });
     }
-    // Batches that are answered together were judged as they came.
-    const judged = limiter.provider.capabilities.answersEach
+    // Results that came for a whole batch were passed to the limiter when they came.
+    const classified = limiter.provider.capabilities.answersEach
       ? limiter.onResults(handOvers, results)
       : results;
-    return judged.map((result, i) => {
+    return classified.map((result, i) => {
       const message = leaving[i]?.message;
       if (message && result.kind === 'sender') return this.closeSender({ id, limiter }, message, result);
       if (!message || (result.kind !== 'account' && result.kind !== 'throttled')) return result;
@@ -364,12 +364,12 @@ export class Dispatcher {
         notCalled.map(({ message }) => message.id),
       )
       .catch((error: unknown) => {
-        log.warn({ err: error }, 'Calls that were not placed still count among their senders');
+        log.warn({ err: error }, 'Calls that were not placed still count towards sender limits');
       });
     // An early receipt may end a doubt.
     const offered = verdicts.filter(({ state }) => state === 'sent' || state === 'unknown');
     if (offered.length === 0) return;
-    // Of an account that is gone, another one's recorder wrote it down.
+    // The account may be deleted; then another account's recorder has recorded the results.
     await events.onHandedOver(results[0]?.group?.provider ?? provider, offered).catch((error: unknown) => {
       log.warn({ err: error }, 'Early receipts could not be read; the next round takes them up');
     });

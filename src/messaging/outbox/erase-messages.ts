@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { type Erased, withoutPerson } from '../../domain/erasure';
 import { LIMITS } from '../../domain/limits';
 import { seqOf, withData } from '../events/history';
+import { idsOfMessagesTo } from '../events/messages-to-person';
 import type { StoredEvent } from '../model/stored-event';
 import type { MessagingTables } from '../model/tables';
 import { cancelMessages } from './cancel';
@@ -12,36 +13,21 @@ import { cancelMessages } from './cancel';
  */
 
 /** Messages that wait are canceled; one that a provider has at the moment is left for the next look. */
-export async function cancelWaiting(
-  db: Kysely<MessagingTables>,
-  { workspaceId, addresses }: Erased,
-): Promise<number> {
-  const rows = await db
-    .selectFrom('messages')
-    .select('uid')
-    .where('to_address', '=', sql<string>`any(${[...addresses]}::text[])`)
-    .where('workspace_id', '=', workspaceId)
-    .where('due_at', 'is not', null)
-    .limit(LIMITS.erasedMessages)
-    .execute();
+export async function cancelWaiting(db: Kysely<MessagingTables>, person: Erased): Promise<number> {
+  const { rows } = await sql<{ uid: string }>`
+    select uid from messages where id = any(array(
+      ${idsOfMessagesTo(person, sql`due_at is not null`)} limit ${LIMITS.erasedMessages}))`.execute(db);
   if (rows.length === 0) return 0;
   const uids = rows.map(({ uid }) => uid);
-  const outcomes = await cancelMessages(db, workspaceId, uids);
+  const outcomes = await cancelMessages(db, person.workspaceId, uids);
   return outcomes.filter((outcome) => outcome.ok).length;
 }
 
 /** How many messages to the person still wait, or are with a provider. */
-export async function countWaiting(
-  db: Kysely<MessagingTables>,
-  { workspaceId, addresses }: Erased,
-): Promise<number> {
-  const { waiting } = await db
-    .selectFrom('messages')
-    .select((on) => on.fn.countAll<number>().as('waiting'))
-    .where('to_address', '=', sql<string>`any(${[...addresses]}::text[])`)
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  return waiting;
+export async function countWaiting(db: Kysely<MessagingTables>, person: Erased): Promise<number> {
+  const { rows } = await sql<{ waiting: number }>`
+    select count(*)::int as waiting from (${idsOfMessagesTo(person)}) found`.execute(db);
+  return rows[0]?.waiting ?? 0;
 }
 
 interface Found {
@@ -50,13 +36,14 @@ interface Found {
   accepted_seq: number;
 }
 
-/** Messages that have ended, each with its events and what was told of them to webhooks. */
+/** Messages that have ended, each with its events and their deliveries to webhooks. */
 export async function eraseMessages(db: Kysely<MessagingTables>, person: Erased): Promise<number> {
   return db.transaction().execute(async (tx) => {
     const { rows } = await sql<Found>`
       select id, history, accepted_seq from messages
-      where to_address = any(${[...person.addresses]}::text[]) and workspace_id = ${person.workspaceId} and due_at is null
-      order by to_address, id limit ${LIMITS.erasedMessages} for update`.execute(tx);
+      where id = any(array(${idsOfMessagesTo(person, sql`due_at is null`)} limit ${LIMITS.erasedMessages}))
+        and due_at is null and to_address is not null
+      order by id for update`.execute(tx);
     if (rows.length === 0) return 0;
     const ids = rows.map(({ id }) => id);
     const seqs = rows.flatMap(({ history, accepted_seq }) => [accepted_seq, ...history.map(seqOf)]);
@@ -75,7 +62,7 @@ export async function eraseMessages(db: Kysely<MessagingTables>, person: Erased)
   });
 }
 
-/** Only what a carrier told has texts; states, codes and times stay as they are. */
+/** Only data from carriers has free text; states, codes and times stay as they are. */
 const erasedHistory = (history: Found['history'], person: Erased): string =>
   JSON.stringify(history.map((event) => withData(event, (data) => withoutPerson(data, person))));
 

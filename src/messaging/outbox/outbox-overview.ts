@@ -8,7 +8,7 @@ export interface OutboxOfChannel {
   channel: Channel;
   due: number;
   oldestSeconds: number;
-  /** Of those, the ones that a hold or a stop of the workspace keeps back. */
+  /** How many of these messages a hold, or a stop of the workspace, keeps back. */
   held: number;
 }
 

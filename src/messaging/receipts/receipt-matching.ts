@@ -110,9 +110,9 @@ class StoredReceiptMatcher implements ReceiptMatcher {
     }
     const done = new Set(found.map(({ orphanId }) => orphanId));
     const left = orphans.filter((one) => one.is_due && !done.has(one.id));
-    const news = left.filter((one) => ambiguous.has(one) && !one.ambiguous).length;
+    const newlyAmbiguous = left.filter((one) => ambiguous.has(one) && !one.ambiguous).length;
     await lookAgain(this.deps.db, left, ambiguous);
-    if (news > 0) this.deps.observer?.lostIds(this.deps.provider, 'ambiguous', news);
+    if (newlyAmbiguous > 0) this.deps.observer?.lostIds(this.deps.provider, 'ambiguous', newlyAmbiguous);
     return found;
   };
 

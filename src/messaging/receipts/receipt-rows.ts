@@ -45,7 +45,8 @@ export async function findTargets(
   }
   const byProviderId = new Map<string, ReceiptTarget>();
   if (foreign.length > 0) {
-    // What comes for all accounts of a kind is looked for at each of them; an id that several have says nothing.
+    // A receipt for all accounts of a kind is looked up at each of them. An id that several of them have
+    // matches none.
     const { rows } = await sql<TargetRow & { provider_id: string; given: string }>`
       with given as (
         select r.provider, r.provider_id from unnest(

@@ -87,7 +87,9 @@ class ReceiptIntake implements Receipts {
   readonly sinkOf: Receipts['sinkOf'] = (provider) => (receipts) => {
     if (receipts.length === 0) return Promise.resolve();
     if (this.waiting + receipts.length > LIMITS.receiptQueue) {
-      const error = new DomainError('overloaded', 'Too many receipts wait', { retryAfterSeconds: 1 });
+      const error = new DomainError('overloaded', 'Too many receipts wait; report them again', {
+        retryAfterSeconds: 1,
+      });
       return Promise.reject(error);
     }
     this.waiting += receipts.length;

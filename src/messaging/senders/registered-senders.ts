@@ -18,7 +18,7 @@ import type { MessagingTables } from '../model/tables';
 
 /**
  * Senders that belong to workspaces. Every process has all of them in memory and reads them again when
- * `carrier_settings.revision` has changed, so that to judge a message costs one look-up in a map.
+ * `carrier_settings.revision` has changed, so that checking a message costs one look-up in a map.
  */
 export interface RegisteredSenders {
   list(): Promise<RegisteredSender[]>;
@@ -68,7 +68,7 @@ export function createRegisteredSenders(deps: Deps): RegisteredSenders {
           .deleteFrom('registered_senders')
           .where('id', '=', id)
           .executeTakeFirst();
-        if (numDeletedRows === 0n) throw new DomainError('not_found', `No sender ${id}`);
+        if (numDeletedRows === 0n) throw new DomainError('not_found', `No sender ${id} in this installation`);
       });
       await memory.refresh();
     },
@@ -164,9 +164,9 @@ async function insertSender(
       const finding = {
         path: 'workspace',
         code: 'not_found' as const,
-        message: 'There is no such workspace',
+        message: `There is no workspace ${workspace}`,
       };
-      throw new DomainError('invalid_request', 'An unknown workspace is named', { errors: [finding] });
+      throw new DomainError('invalid_request', `workspace: ${finding.message}`, { errors: [finding] });
     }
     const { count } = await tx
       .selectFrom('registered_senders')
@@ -175,7 +175,7 @@ async function insertSender(
     if (count >= LIMITS.registeredSenders) {
       throw new DomainError(
         'limit_reached',
-        `An installation has at most ${LIMITS.registeredSenders} senders`,
+        `An installation has at most ${LIMITS.registeredSenders} senders; delete one first`,
       );
     }
     const row = await tx
@@ -190,7 +190,10 @@ async function insertSender(
       .returningAll()
       .executeTakeFirst();
     if (!row)
-      throw new DomainError('sender_taken', `Another workspace has the sender ${sender} of ${channel}`);
+      throw new DomainError(
+        'sender_taken',
+        `Another workspace has the ${channel} sender ${sender}; delete it there first`,
+      );
     return toSender(row);
   });
 }

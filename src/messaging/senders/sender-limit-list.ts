@@ -71,7 +71,7 @@ export function createSenderLimitList(deps: {
         )
         .executeTakeFirstOrThrow();
       if (others.count >= LIMITS.senderLimits) {
-        const text = `A workspace has at most ${LIMITS.senderLimits} senders with a limit of their own`;
+        const text = `A workspace has at most ${LIMITS.senderLimits} senders with a limit of their own; lift one first`;
         throw new DomainError('limit_reached', text);
       }
       const row = await db
@@ -90,7 +90,8 @@ export function createSenderLimitList(deps: {
         .where('channel', '=', channel)
         .where('sender', '=', senderKey(sender))
         .executeTakeFirst();
-      if (numDeletedRows === 0n) throw new DomainError('not_found', 'This sender has no limit of its own');
+      if (numDeletedRows === 0n)
+        throw new DomainError('not_found', `This sender has no limit of its own on the channel ${channel}`);
       await onChanged();
     },
   };

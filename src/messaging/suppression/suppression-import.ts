@@ -38,7 +38,7 @@ const BATCH_ROWS = 1_000;
  */
 export async function importSuppressions(
   source: Readable,
-  judge: SuppressionImport,
+  check: SuppressionImport,
   store: (blocks: Suppression[]) => Promise<UpsertCounts>,
 ): Promise<SuppressionReport> {
   const report: SuppressionReport = {
@@ -64,14 +64,14 @@ export async function importSuppressions(
       continue;
     }
     report.received++;
-    const judged = judgeRecord(record, columns, judge);
-    if ('findings' in judged) {
+    const checked = checkRecord(record, columns, check);
+    if ('findings' in checked) {
       report.rejected++;
       const room = LIMITS.importErrorsListed - report.errors.length;
-      report.errors.push(...judged.findings.slice(0, room).map((one) => ({ line: record.line, ...one })));
+      report.errors.push(...checked.findings.slice(0, room).map((one) => ({ line: record.line, ...one })));
       continue;
     }
-    batch.push(judged.block);
+    batch.push(checked.block);
     if (batch.length >= BATCH_ROWS) await flush();
   }
   if (!columns) throw emptyUpload();
@@ -97,10 +97,10 @@ function readHeader(record: CsvRecord): (string | undefined)[] {
   return columns;
 }
 
-function judgeRecord(
+function checkRecord(
   record: CsvRecord,
   columns: readonly (string | undefined)[],
-  judge: SuppressionImport,
+  check: SuppressionImport,
 ): ReturnType<SuppressionImport> {
   if ('problem' in record) return { findings: [UNREADABLE[record.problem]] };
   if (hasTooManyValues(record.values, columns.length)) return { findings: [TOO_MANY_VALUES] };
@@ -108,5 +108,5 @@ function judgeRecord(
   for (const [i, column] of columns.entries()) {
     if (column !== undefined) values[column] = record.values[i] ?? '';
   }
-  return judge(values);
+  return check(values);
 }

@@ -57,7 +57,7 @@ export async function upsertSuppressions(
   return { created, updated, unchanged: blocks.length - created - updated };
 }
 
-/** Of several for the same key, the last counts, because one statement cannot write a row twice. */
+/** Keeps the last of several entries for the same key, because one statement cannot write a row twice. */
 function distinct(blocks: readonly Suppression[]) {
   const byKey = new Map<string, { address: string; channel: string; sender: string; reason: string }>();
   for (const block of blocks) {

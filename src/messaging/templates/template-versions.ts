@@ -22,7 +22,7 @@ export interface CompiledTemplate {
   readonly flow?: CompiledFlowTexts | undefined;
   /** Voice only: the opt-out keys. */
   readonly optOut?: OptOutKeys | undefined;
-  /** Of all parts together, in order of first appearance. */
+  /** Placeholders of all parts together, in the order in which they first appear. */
   readonly placeholders: readonly string[];
 }
 

@@ -277,7 +277,8 @@ function searchTextOf({ name, subject, body, design }: VersionContent): string {
 }
 
 const noTemplate = (id: string) => new DomainError('not_found', `No live template ${id} in this workspace`);
-const nameTaken = () => new DomainError('name_taken', 'Another template of this channel has this name');
+const nameTaken = () =>
+  new DomainError('name_taken', 'Another template of this channel has this name; choose another name');
 
 const UNIQUE_VIOLATION = '23505';
 

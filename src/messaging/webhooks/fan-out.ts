@@ -19,7 +19,7 @@ export interface Endpoint {
   lastSeq: number;
   keptFrom: number;
   failingSince: Date | null;
-  /** It asked for a pause that is not over. */
+  /** The endpoint requested a pause that is not over. */
   isPaused: boolean;
   /** The key that encrypts its secrets. */
   keyId: string | null;

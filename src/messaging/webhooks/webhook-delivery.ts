@@ -172,7 +172,7 @@ class EndpointDelivery implements WebhookDelivery {
   }
 
   private async look(): Promise<void> {
-    const news = this.deps.outside ? await this.deps.outside.read(LIMITS.webhookCampaignEvents) : [];
+    const outside = this.deps.outside ? await this.deps.outside.read(LIMITS.webhookCampaignEvents) : [];
     this.endpoints = await readEndpoints(this.deps.db);
     const at = performance.now();
     this.tellOfForeign(this.endpoints);
@@ -180,9 +180,9 @@ class EndpointDelivery implements WebhookDelivery {
     const known = new Set(this.endpoints.map(({ id }) => id));
     for (const id of this.servedAt.keys()) if (!known.has(id)) this.servedAt.delete(id);
     this.maybeDue = new Set(this.endpoints.filter(this.isOurs).map(({ id }) => id));
-    if (this.deps.outside && news.length > 0)
-      await fanOutOutside(this.deps.db, this.deps.outside, news, this.endpoints);
-    const more = (await this.fanOut(at)) || news.length === LIMITS.webhookCampaignEvents;
+    if (this.deps.outside && outside.length > 0)
+      await fanOutOutside(this.deps.db, this.deps.outside, outside, this.endpoints);
+    const more = (await this.fanOut(at)) || outside.length === LIMITS.webhookCampaignEvents;
     // With more to read, the next look follows at once, after the due deliveries are sent.
     this.lookedAt = more ? Number.NEGATIVE_INFINITY : at;
   }

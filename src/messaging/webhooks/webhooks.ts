@@ -121,7 +121,7 @@ class StoredWebhooks implements Webhooks {
       const known = await this.find(tx, workspaceId, id);
       if (known) return known;
       if ((await countWebhooks(tx, workspaceId)) >= LIMITS.webhooksPerWorkspace) {
-        const message = `A workspace has at most ${LIMITS.webhooksPerWorkspace} webhooks`;
+        const message = `A workspace has at most ${LIMITS.webhooksPerWorkspace} webhooks; delete one first`;
         throw new DomainError('limit_reached', message);
       }
       await insertWebhook(tx, this.deps.sealing, workspaceId, { ...input, id, secret });

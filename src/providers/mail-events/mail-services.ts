@@ -24,7 +24,7 @@ import { confirmSubscription, readSns } from './sns';
 const SES: MailEvents = {
   headers: (id) => [
     ['X-SES-MESSAGE-TAGS', `${ID_NAME}=${id}`],
-    // Notifications of an identity have no tags, and the headers if they are asked for.
+    // Notifications of an identity have no tags, and the headers only if the identity is configured so.
     [OWN_HEADER, id],
   ],
   async read({ body }, { settings }, tools) {
@@ -53,7 +53,7 @@ function receiptOf(event: Record<string, unknown>): Receipt | undefined {
   const mail = objectOf(event.mail);
   const id = messageIdIn(listOf(objectOf(mail.tags)[ID_NAME])[0]) ?? messageIdIn(ownHeaderOf(mail));
   if (id === undefined) return undefined;
-  // Of a configuration set, or of an identity's notifications.
+  // `eventType` is set by a configuration set, `notificationType` by the notifications of an identity.
   switch (event.eventType ?? event.notificationType) {
     case 'Delivery':
       return delivered(id, timeIn(objectOf(event.delivery).timestamp));

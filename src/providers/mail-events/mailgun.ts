@@ -81,5 +81,8 @@ function failed(id: string, event: Record<string, unknown>, at: string | undefin
   return isHard ? hardBounce(id, enhanced, at) : otherBounce(id, enhanced, 'bounced', at);
 }
 
-/** Of a mailbox that is not there (RFC 5321), and Mailgun's own for an address that bounced before. */
+/**
+ * SMTP codes of a mailbox that does not exist (RFC 5321), and Mailgun's own code for an address that bounced
+ * before.
+ */
 const BY_ITSELF: ReadonlySet<number> = new Set([550, 551, 553, 605]);

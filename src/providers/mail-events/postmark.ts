@@ -32,7 +32,7 @@ export const POSTMARK: MailEvents = {
   },
 };
 
-/** In a time that tells nothing of either. */
+/** Compares in a time that depends on neither. */
 function isSame(given: string, expected: string): boolean {
   const [one, other] = [given, expected].map((text) => createHash('sha256').update(text).digest());
   return timingSafeEqual(one as Buffer, other as Buffer);

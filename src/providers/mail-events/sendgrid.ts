@@ -66,7 +66,7 @@ function receiptOf(event: Record<string, unknown>): Receipt | undefined {
   }
 }
 
-/** `blocked` is a refusal of this mail; a classification tells why, where there is one. */
+/** `blocked` is a refusal of this mail; a classification says why, where there is one. */
 function isAboutAddress(event: Record<string, unknown>): boolean {
   const reason = textOf(event.bounce_classification).toLowerCase();
   if (event.type === 'blocked' || textOf(event.status).startsWith('4')) return false;

@@ -45,8 +45,8 @@ const RECORDING_MS = 10_000;
 const TONE_MS = 250;
 
 /**
- * A callee who follows a script, and the line to it. Its time is counted, not waited for: a call of
- * minutes is over at once, and the same draw makes the same call.
+ * A callee who follows a script, and the line to them. Time is only counted, so that a call of minutes is
+ * over at once, and the same random draw makes the same call.
  */
 export class SimulatedCallee implements CallControl {
   /** What a carrier would have reported, in order. */
@@ -115,7 +115,7 @@ export class SimulatedCallee implements CallControl {
     const { fate } = this.scene;
     if (this.greetingMs() > maxMs) return {};
     const answeredBy: AnsweredBy = this.isPerson ? 'human' : (fate as AnsweredBy);
-    // A machine that goes on talking is not heard to end.
+    // The end of a machine's greeting is not detected while it goes on talking.
     if (this.heardSpeech) return {};
     this.heardSpeech = true;
     return { detection: { answeredBy } };

@@ -24,8 +24,9 @@ export interface CallStep {
 /** Calls that are answered run their document to the end at once; the receipts come later, in their turn. */
 export interface SimulatedCalls {
   /**
-   * What has to be waited for, before `stepsOf`, which does not wait: how long texts take, where an engine tells,
-   * and whole calls whose documents go on elsewhere, for which `fateOf` says that a person answers.
+   * What has to be waited for, before `stepsOf`, which does not wait: how long texts take, where an engine
+   * speaks them, and whole calls whose documents go on elsewhere, for which `fateOf` says that a person
+   * answers.
    */
   prepare(
     messages: readonly HandOver[],
@@ -136,7 +137,8 @@ class LiveCalls implements SimulatedCalls {
     }
     await Promise.all(
       [...unknown].map(async ([key, find]) => {
-        // What cannot be spoken has the length that is estimated: the simulator is no test of the engine.
+        // A text that the engine cannot speak gets an estimated length, because the simulator is no test of
+        // the engine.
         const ms = await find().catch(() => undefined);
         if (ms !== undefined) this.lengths.set(key, ms, 1);
       }),

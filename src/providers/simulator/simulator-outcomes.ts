@@ -130,7 +130,7 @@ export function delayFactor(id: string, fate: Fate, seed: number): number {
   return (1 + (draw.low % 1901) / 100) * (late ? 10 : 1);
 }
 
-/** What a receipt of this type tells beside its type. */
+/** Further members of a receipt of this type. */
 export function receiptData(
   type: ReceiptType,
   fate: Fate,

@@ -11,7 +11,7 @@ export interface Outstanding {
   id: string;
   providerId: string;
   fate: Fate;
-  /** Of an answered call, instead of its fate's. */
+  /** Steps of an answered call, used instead of those that its fate gives. */
   steps?: readonly CallStep[] | undefined;
   /** When it was handed over; its receipts' times count from here, in this process and in a later one. */
   atMs: number;
@@ -20,7 +20,7 @@ export interface Outstanding {
   dueMs: number;
 }
 
-/** Where messages beyond the bound wait: the record, which holds all that is needed to tell their receipts. */
+/** Where messages beyond the bound wait: the record, from which their receipts can be computed. */
 export interface Backlog {
   isEmpty(): boolean;
   /** Messages recorded from this place on wait here. */
@@ -170,7 +170,7 @@ export class ReceiptQueue {
     return message;
   }
 
-  /** The same at every offer, in a later process too, so that the product can tell a repetition. */
+  /** The same at every offer, in a later process too, so that the product recognises a repetition. */
   private receiptOf(message: Outstanding): Receipt {
     const { id, providerId, fate, steps, step, dueMs } = message;
     const { type, code, data: told } = stepsOf(message)[step] as CallStep;

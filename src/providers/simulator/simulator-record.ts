@@ -23,7 +23,7 @@ export interface RecordedHandOver {
   providerId: string;
   to: string;
   outcome: Fate;
-  /** Of an answered call: its receipts, which depend on the document that the record does not keep. */
+  /** Receipts of an answered call. They depend on the call's document, which the record does not keep. */
   steps?: readonly CallStep[] | undefined;
 }
 

@@ -49,9 +49,9 @@ export interface SimulatorOptions {
 }
 
 /**
- * A carrier that reaches no real recipient, for demonstrations, tests and benchmarks. It behaves as one outside
- * the process would: it has a record of its own (simulator-record.ts), written before it answers, and
- * goes on where it was after a kill. What it does with an address stands in simulator-outcomes.ts.
+ * A carrier that reaches no real recipient, for demonstrations, tests and benchmarks. It behaves as one
+ * outside the process would: it has a record of its own (simulator-record.ts), written before it answers, and
+ * goes on where it was after a kill. What it does with an address is described in simulator-outcomes.ts.
  */
 export async function openSimulator(options: SimulatorOptions): Promise<Provider> {
   const ids = new IdTable();
@@ -106,7 +106,7 @@ class Simulator implements Provider {
     this.journal.catchUp();
     const at = new Date();
     const batch: Batch = { at: at.toISOString(), atMs: at.getTime(), lines: '', taken: new Map(), followed };
-    const results = messages.map((message) => this.judge(message, batch, mayLeave));
+    const results = messages.map((message) => this.decide(message, batch, mayLeave));
     if (batch.taken.size > 0 && !this.record(batch)) {
       return messages.map(() => ({ kind: 'transient', code: 'record_not_writable' }));
     }
@@ -123,7 +123,7 @@ class Simulator implements Provider {
     this.journal.close();
   }
 
-  private judge(message: HandOver, batch: Batch, mayLeave: MayLeave): HandOverResult {
+  private decide(message: HandOver, batch: Batch, mayLeave: MayLeave): HandOverResult {
     const providerId = `sim-${hex(hash64(message.id, this.options.seed))}`;
     const isKnown = this.ids.has(message.id) || batch.taken.has(message.id);
     if (isKnown && this.capabilities.idempotent) return { kind: 'accepted', providerId };
@@ -208,7 +208,7 @@ class Simulator implements Provider {
 interface Batch {
   at: string;
   atMs: number;
-  /** What the record will say of the messages taken. */
+  /** Lines about the taken messages, not yet written to the record. */
   lines: string;
   taken: Map<string, Outstanding>;
   followed: FollowedCalls;

@@ -117,7 +117,7 @@ function queueOf<T>(
       } catch (error) {
         log?.warn(
           { count: batch.length, err: error },
-          'What the SMS centre told was not taken; trying again',
+          'Deliveries of the SMS centre could not be stored; trying again',
         );
       }
       await delay(waitMs, undefined, { signal: closing }).catch(() => undefined);

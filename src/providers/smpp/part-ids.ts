@@ -5,7 +5,7 @@ import type { MessageIdForm } from './settings';
 export interface SentPart {
   partId: string;
   messageId: string;
-  /** Of the message. */
+  /** Number of parts of the message. */
   parts: number;
 }
 
@@ -51,7 +51,7 @@ export class PartIds {
 
   /** What the part may have been called in the answer to submit_sm, the likeliest first. */
   candidates(told: string): string[] {
-    // Who has seen no answer yet, because he has just started, goes by what others have written down.
+    // A process that has just started has seen no answer yet, and tries every form in which others may have stored ids.
     const forms = this.answered === 0 && this.setting === 'auto' ? FORMS : this.forms();
     return [...new Set(forms.flatMap((form) => WRITINGS[form](told)))];
   }
@@ -69,7 +69,10 @@ export class PartIds {
 type Form = 'same' | 'decimal' | 'hex';
 const FORMS: readonly Form[] = ['same', 'decimal', 'hex'];
 const KEYS = 3;
-/** Of four hexadecimal digits and more, so many in a row have no letter once in a million million times. */
+/**
+ * Ids of four hexadecimal digits or more: the chance that so many of them hold no letter is below one in a
+ * million million.
+ */
 const DIGITS_BY_CHANCE = 15;
 /** Longer ones are no numbers that a carrier counts by, and are always written the same. */
 const DIGITS = /^\d{1,20}$/;

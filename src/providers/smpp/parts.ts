@@ -13,7 +13,7 @@ export interface SmsParts {
    * messages that are one part. Telling one again gives the same again.
    */
   resolve(receipts: readonly PartReceipt[]): Promise<Receipt[]>;
-  /** Gives `tell` what has come of receipts that were put aside before their parts were recorded. */
+  /** Passes receipts that came before their parts were recorded to `tell`. */
   takeEarly(tell: (receipts: Receipt[]) => Promise<void>): Promise<void>;
   /**
    * Gives `tell` what has come of receipts whose ids were never stored, as far as it is clear whose they are. With

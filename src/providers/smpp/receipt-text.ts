@@ -67,7 +67,7 @@ function aboutOf(pdu: Pdu): Receipt['about'] {
   return {
     to: addressFrom(pdu.source_addr, pdu.source_addr_ton),
     from: pdu.destination_addr,
-    // Some send a 0 for none.
+    // Some centres send 0 when there is no reference.
     reference: pdu.user_message_reference || undefined,
   };
 }
@@ -101,7 +101,7 @@ const PATTERNS = Object.fromEntries(
 ) as Record<(typeof FIELDS)[number], RegExp>;
 
 function field(text: string, name: (typeof FIELDS)[number]): string | undefined {
-  // What stands behind "text:" is the message's own, and may say anything.
+  // The text after "text:" is the message's own, and may contain anything.
   const head = text.replace(/(^|[\s,;])text\s*[:=][\s\S]*$/i, '');
   return PATTERNS[name].exec(head)?.[1];
 }

@@ -7,7 +7,7 @@ import { ACCEPTED, UNKNOWN_COMMAND } from './statuses';
 export interface SessionTimes {
   /** For the answer to one PDU, and for a connection to stand. */
   answerMs: number;
-  /** A line that is silent for so long is asked whether the other end is there. */
+  /** After so long a silence, an enquire_link asks whether the other end still answers. */
   enquireMs: number;
 }
 
@@ -38,9 +38,9 @@ export class BindRefused extends Error {
 }
 
 /**
- * One bound connection to an SMS centre, from its bind to its end; bind.ts makes the next. What was written
- * and is not answered in time, or before the connection ends, is `lost`: the centre may have it. What was not
- * written is `not_offered`.
+ * One bound connection to an SMS centre, from its bind to its end; bind.ts makes the next. A PDU that was
+ * written and not answered in time, or before the connection ended, is `lost`: the centre may have it. One
+ * that was not written is `not_offered`.
  */
 export class SmppSession {
   private readonly pending = new Map<number, Pending>();
@@ -130,7 +130,7 @@ export class SmppSession {
     this.events.onClosed();
   }
 
-  /** What is written in one turn leaves together: a call of the system costs more than a PDU. */
+  /** PDUs written in one turn leave together, because a system call costs more than a PDU. */
   private gather(): void {
     if (this.socket.writableCorked > 0) return;
     this.socket.cork();

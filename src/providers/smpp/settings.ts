@@ -16,7 +16,7 @@ export type MessageIdForm = 'auto' | 'hex' | 'decimal';
 
 const PORT = { 'smpp:': 2775, 'smpps:': 3550 } as const;
 
-/** Of one address or several with commas between them, which lead to the same centre. */
+/** Reads one address, or several with commas between them that lead to the same SMS centre. */
 export function readEndpoints(addresses: string): {
   endpoints: SmppEndpoint[];
   longAsPayload: boolean;

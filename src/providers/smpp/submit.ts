@@ -38,7 +38,7 @@ type PartOutcome = { kind: 'accepted'; partId: string } | Exclude<HandOverResult
 /** Whether the message may still leave, asked when there is room for it in a window. */
 type MayBegin = () => boolean;
 
-/** Of a submit_sm, without the text. */
+/** Fields of a submit_sm, without the text. */
 type Fields = Readonly<Record<string, unknown>>;
 
 /** ESME_RINVEXPIRY */
@@ -120,7 +120,7 @@ export function createSubmit(
     if (parts.length === 1) return { result: resultOf(first) };
     if (first.kind !== 'accepted' && first.kind !== 'unknown') return { result: first };
     const untilMs = Date.now() + LIMITS.smppFurtherPartsMs;
-    // What has begun to leave is completed.
+    // Once the first part has left, the other parts are sent in any case.
     const others = await Promise.all(
       parts.slice(1).map((part) => insist(() => submitted(part, () => true), untilMs)),
     );
@@ -166,7 +166,7 @@ async function submitPart(
   if (isThrottle(status)) slot.window.throttled(Date.now());
   if (status !== ACCEPTED) return resultOfStatus(status);
   slot.window.accepted();
-  // A centre that gives no id tells no receipts either, and the message has ours.
+  // A centre that gives no id sends no receipts either, so that the message keeps our id.
   return { kind: 'accepted', partId: told(answer.pdu) ?? message.id };
 }
 
@@ -241,10 +241,10 @@ function bodyOf({ dataCoding, octets, hasHeader }: SmsPart): Record<string, unkn
 const SHORT_MESSAGE_MAX = 254;
 
 /**
- * Numbers that join the parts of a message at the phone, which tells messages to one destination apart by
+ * Numbers that join the parts of a message at the phone, which distinguishes messages to one destination by
  * them: counted for each, so that the same comes again only after 255 others. Where the count is not known,
- * because the process is new or the destination was forgotten, it begins anywhere: at the same place each time
- * it would meet the number of a message still on its way after every restart, and not after one in 256.
+ * because the process is new or the destination was forgotten, it begins anywhere: at the same place each
+ * time it would meet the number of a message still on its way after every restart, and not after one in 256.
  */
 export function createReferences(): (destination: string) => () => number {
   const last = new BoundedCache<number>(LIMITS.smppReferences);

@@ -43,7 +43,7 @@ export function createDestinations(now: () => number = Date.now): Destinations {
     return fresh;
   }
 
-  /** What is not remembered has nothing to remember. */
+  /** Deletes a host about which nothing has to be remembered. */
   function forget(domain: string, host: Host): void {
     if (host.sending > 0 || host.waiting.length > 0) return;
     if (host.silenceMs === 0 || hosts.size > LIMITS.smtpDestinations) hosts.delete(domain);

@@ -43,8 +43,8 @@ export function createDkimSigners(
 }
 
 /**
- * What a receiver judges by, and what RFC 8058 demands for one-click unsubscribing. Named whether or not the
- * message has it if a second one added on the way would be shown instead of ours.
+ * Headers by which receivers decide, and those that RFC 8058 demands for one-click unsubscribing. Named
+ * whether or not the message has it if a second one added on the way would be shown instead of ours.
  */
 const ALWAYS_SIGNED = ['From', 'To', 'Subject', 'Date', 'Message-ID', 'Reply-To'];
 const SIGNED_IF_THERE = [
@@ -69,7 +69,7 @@ export function createDkimSigner({ domain, selector, privateKey }: DkimOptions):
       const names = [
         ...ALWAYS_SIGNED,
         ...SIGNED_IF_THERE.filter((name) => given.has(name.toLowerCase())),
-        // Named once more than it is there: another From added on the way would break the signature.
+        // Listed once more than the mail has it, so that another From added on the way breaks the signature.
         'From',
         'Subject',
       ];

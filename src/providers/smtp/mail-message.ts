@@ -4,8 +4,8 @@ import type { HandOver } from '../provider';
 
 /**
  * A message as mail (RFC 5322). Written by ourselves, as this is most of the work of sending: the library's
- * own composer takes four times as long for the same bytes (docs/benchmarks.md). What is difficult about
- * it, words outside ASCII and folded lines, is the library's.
+ * own composer takes four times as long for the same bytes (docs/benchmarks.md). The difficult parts, words
+ * outside ASCII and folded lines, are left to the library.
  */
 export interface MailMessage {
   /** Name and value, folded. */

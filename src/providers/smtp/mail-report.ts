@@ -15,7 +15,10 @@ export type MailReport = { isAutomatic: boolean; subject: string } & (
   | { kind: 'other' }
 );
 
-/** Reads a delivery report (RFC 3464) or a feedback report (RFC 5965). What cannot be read is `other`. */
+/**
+ * Reads a delivery report (RFC 3464) or a feedback report (RFC 5965). A mail that is no such report is
+ * `other`.
+ */
 export async function readReport(raw: Buffer): Promise<MailReport> {
   let mail: Awaited<ReturnType<typeof PostalMime.parse>>;
   try {
@@ -62,7 +65,7 @@ function deliveryOf(status: string) {
   };
 }
 
-/** Of the kinds of feedback, only that about good mail is no complaint. */
+/** Every kind of feedback is a complaint, except `not-spam`. */
 function complaintOf(feedback: string, original: string | undefined) {
   const fields = fieldsOf(feedback);
   if (fields.get('feedback-type')?.toLowerCase() === 'not-spam') return { kind: 'other' as const };

@@ -63,7 +63,7 @@ export function createSenderBreaker({
       const sender = senderOf(domain);
       sender.inARow += 1;
       if (sender.inARow < LIMITS.smtpSenderRefusals) return undefined;
-      // Those that were under way when it closed say nothing new.
+      // Results of messages that were already under way when the sender was paused tell nothing new.
       if (sender.pauseMs === 0 || sender.isTrying) {
         const { smtpSenderPauseFirstMs: first, smtpSenderPauseMaxMs: most } = LIMITS;
         sender.pauseMs = Math.min(sender.pauseMs * 2 || first, most);

@@ -172,7 +172,7 @@ function createListener(
       );
     },
   });
-  // Of the error only its code: it also knows the addresses of both sides.
+  // Log only the error's code, because the error also holds the addresses of both sides.
   server.on('error', ({ code }: NodeJS.ErrnoException) =>
     log.debug({ code }, 'An inbound mail connection broke'),
   );
@@ -193,7 +193,7 @@ const nowText = () => new Date().toISOString();
 const refusal = (responseCode: number, message: string) =>
   Object.assign(new Error(message), { responseCode });
 
-/** What reports say stands before the message they bring back, of which a few lines are enough. */
+/** A report comes before the message that it returns, of which a few lines are enough. */
 async function firstBytes(stream: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -16,7 +16,7 @@ import type { SmtpTimeouts, SmtpUnreachable } from './smtp-session';
 
 export interface SmtpProviderOptions {
   relays: readonly SmtpRelayAddress[];
-  /** To each relay. */
+  /** Connections to each relay. */
   connections?: number | undefined;
   heloName?: string | undefined;
   dkim?: DkimOptions | undefined;
@@ -210,7 +210,7 @@ class SmtpRelayProvider implements SmtpProvider {
     return { mime: Buffer.from(`${head}\r\n${body}`, 'latin1'), messageId };
   }
 
-  /** The next relay is asked only as long as none has got anything. */
+  /** The next relay is tried only while no relay has received any of the message. */
   private async relay(mail: Parameters<SmtpRelay['deliver']>[0]): Promise<RelayOutcome> {
     const tried = new Set<SmtpRelay>();
     let last: RelayOutcome = { kind: 'not_begun' };

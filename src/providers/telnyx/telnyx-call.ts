@@ -34,7 +34,7 @@ export function readCallEvent(
   return { receipts, calls: [{ ...facts, ...progressOf(type, payload, state) }] };
 }
 
-/** Of the party that the callee is connected to only the end means something. */
+/** Only the end of the other party's call matters here: the party that the callee was connected to. */
 function ofOtherParty(type: string, { callId, ...place }: CommandState, messageId: string | undefined) {
   if (type !== 'call.hangup') return { receipts: [], calls: [] };
   const { step, index } = place;

@@ -122,7 +122,7 @@ const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1_000));
 /** What each event of a command brings back to us. Some events do not name the call itself. */
 export interface CommandState extends CommandPlace {
   callId: string;
-  /** Of the party that the callee is connected to. */
+  /** True when the event is about the party to whom the callee is connected. */
   isOther: boolean;
 }
 

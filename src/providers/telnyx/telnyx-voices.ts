@@ -58,7 +58,8 @@ export function voiceOf({ voice, language = 'en-US' }: Extract<Instruction, { do
   const known = /^polly\./i.test(name) ? `AWS.${name}` : name.includes('.') ? name : undefined;
   return {
     voice: known ?? (/^(man|male)$/i.test(name) ? 'male' : 'female'),
-    // A document that is fetched during the call was not judged before; a foreign accent is better than a call cut short.
+    // A document that is fetched during the call was not checked before the call; a foreign accent is better
+    // than a call cut short.
     language: spokenAtTelnyx(language) ?? 'en-US',
     payload_type: 'text',
   };

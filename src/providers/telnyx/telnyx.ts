@@ -93,7 +93,7 @@ const OPTED_OUT: HandOverResult = {
   message: 'Telnyx blocks this sender for its subscriber (40300)',
 };
 
-/** Lists what costs nothing, and tells whether the key is known. */
+/** Requests a list that costs nothing, and finds out whether the key is valid. */
 async function check(account: VendorAccount): Promise<{ ok: boolean; detail: string }> {
   const client = openTelnyxClient(account, LIMITS.accountCheckMs);
   try {

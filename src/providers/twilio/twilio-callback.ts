@@ -19,7 +19,7 @@ export function readTwilioCallback(callback: Callback, account: CallbackAccount)
   if (!isGenuine(callback, account, fields)) return { kind: 'refused' };
   const messageId = callback.query.get(MESSAGE_PARAMETER) ?? undefined;
   const read = { kind: 'read' as const, receipts: [], inbound: [], calls: [], reply: EMPTY };
-  if (fields.has('CallSid')) return { ...read, ...callNews(fields, messageId) };
+  if (fields.has('CallSid')) return { ...read, ...callReport(fields, messageId) };
   const status = fields.get('MessageStatus') ?? fields.get('SmsStatus') ?? '';
   const receipt = receiptOf(status, fields, messageId);
   if (receipt) return { ...read, receipts: [receipt] };
@@ -113,13 +113,13 @@ const HANDLED: Readonly<Record<string, InboundSms['handledAs']>> = {
   HELP: 'help',
 };
 
-function callNews(fields: URLSearchParams, messageId: string | undefined) {
+function callReport(fields: URLSearchParams, messageId: string | undefined) {
   const providerId = fields.get('CallSid') ?? undefined;
   const status = (fields.get('CallStatus') ?? '').toLowerCase();
   const ids = { id: messageId, providerId };
   const at = timeOf(fields);
   const receipts: Receipt[] = [];
-  // Whatever it tells of a call, the call was taken.
+  // Every callback about a call also proves that Twilio has taken the call.
   receipts.push({ ...ids, type: 'sent', at });
   if (status === 'ringing') receipts.push({ ...ids, type: 'ringing', at });
   if (status === 'in-progress' || status === 'answered') receipts.push({ ...ids, type: 'answered', at });
@@ -181,7 +181,7 @@ function endOf(fields: URLSearchParams): CallFacts['end'] {
   };
 }
 
-/** RFC 2822, in callbacks about calls only. */
+/** The event's time, in the form of RFC 2822. Only callbacks about calls have it. */
 function timeOf(fields: URLSearchParams): string | undefined {
   const ms = Date.parse(fields.get('Timestamp') ?? '');
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();

@@ -7,8 +7,8 @@ import { objectIn, wordIn } from '../vendor/vendor-answer';
 const CLOCKS_DIFFER_MS = 5_000;
 
 /**
- * All of a list that can be this message: made by the API in its time and, for an SMS, with its text. The list is asked for
- * by recipient and sender.
+ * Entries of a list that may be this message: made by the API in its time and, for an SMS, with its text. The
+ * list is requested by recipient and sender.
  */
 export function foundIn(
   answer: HttpAnswer | NoAnswer,

@@ -14,7 +14,7 @@ import { readTwilioDocument } from './twilio-callback';
 import { openTwilioClient, readTwilio } from './twilio-client';
 import { foundIn } from './twilio-look-up';
 
-/** Twilio tells of the end only, unless it is asked for more. */
+/** Twilio reports only the end of a call, unless more events are requested. */
 const EVENTS = ['initiated', 'ringing', 'answered', 'completed'] as const;
 
 /**
@@ -44,7 +44,7 @@ export function openTwilioVoice({ account, addresses, calls, answerTimeoutMs }: 
       return foundIn(answer, 'calls', message);
     },
     async withdraw(providerId) {
-      // Of a call that is answered it changes nothing.
+      // This changes nothing when the call was answered.
       await client.post(`/Calls/${encodeURIComponent(providerId)}.json`, [['Status', 'canceled']]);
     },
     close: () => client.close(),

@@ -23,7 +23,7 @@ export const TWILIO: Vendor = {
   voice: TWILIO_VOICE,
 };
 
-/** Reads the account, which costs nothing and tells whether it is known and in use. */
+/** Reads the account, which costs nothing, and finds out whether it exists and is active. */
 async function check(account: VendorAccount): Promise<{ ok: boolean; detail: string }> {
   const client = openTwilioClient(account, undefined);
   try {

@@ -8,7 +8,10 @@ import type { VendorAccount } from './vendor';
  * writes it in the vendor's own language.
  */
 export interface CallDesk {
-  /** Writes the call down before the vendor is asked for it. Answers where its first document is, or why it is not made. */
+  /**
+   * Stores the call before the vendor is requested to make it. Returns the URL of its first document, or why
+   * the call is not made.
+   */
   begin(message: HandOver, account: CallingAccount): Promise<Begun>;
   /** The call was certainly not made. */
   drop(messageId: string): Promise<void>;
@@ -33,18 +36,18 @@ export const callingAccount = (kind: VendorKind, account: VendorAccount): Callin
 /** `waitMs`: there are as many calls of the account as there may be. */
 export type Begun = { path: string } | { problem: string } | { waitMs: number };
 
-/** What a carrier tells of a call, in our words. */
+/** What a carrier reports about a call, in our terms. */
 export interface CallFacts {
-  /** Our message's id, where the carrier tells it. */
+  /** Our message's id, if the carrier reports it. */
   messageId?: string | undefined;
   providerId?: string | undefined;
   answeredBy?: AnsweredBy | undefined;
-  /** The keys that were entered, where keys were asked for. */
+  /** The keys that were entered, if the step asked for keys. */
   digits?: string | undefined;
   recording?: { reference: string; durationMs: number } | undefined;
   /** The call is over. */
   end?: CallEnding | undefined;
-  /** What has begun or ended, at a carrier that takes commands. */
+  /** The command that has begun or ended, at a carrier that takes commands. */
   progress?: CallProgress | undefined;
 }
 
@@ -62,7 +65,7 @@ export interface CommandPlace {
 export type CallProgress =
   | { ended: 'answered' }
   | { ended: CommandEnd; place: CommandPlace }
-  /** A key was pressed while the command there was carried out. */
+  /** A key was pressed while the command at `place` was carried out. */
   | { pressed: string; place: CommandPlace };
 
 /** By which event a command ends; `at_once` without one, and `call` with the call. */

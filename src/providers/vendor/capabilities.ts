@@ -1,7 +1,10 @@
 import { LIMITS } from '../../domain/limits';
 import type { Provider } from '../provider';
 
-/** Of every vendor's HTTP API: one request for a message or call, with its own answer, and none that may be repeated. */
+/**
+ * What the HTTP APIs of all vendors have in common: one request and one answer for each message or call, and
+ * no safe repetition.
+ */
 export const VENDOR_CAPABILITIES: Provider['capabilities'] = {
   idempotent: false,
   receipts: true,

@@ -1,8 +1,8 @@
 import type { VendorKind } from '../../domain/account';
 
 /**
- * What a vendor's error code says, about whom. The table is data, because vendors split their codes again and again; a
- * code that is not in it is judged by the status it came with (vendor-answer.ts).
+ * What a vendor's error code says, about whom. The table is data, because vendors split their codes again and
+ * again; a code that is not in it is classified by the status it came with (vendor-answer.ts).
  *
  * - `permanent`: this message will never be taken.
  * - `transient`: not now; counts as an attempt.

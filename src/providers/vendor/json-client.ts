@@ -16,7 +16,7 @@ export interface JsonClient {
 export function openJsonClient(options: {
   /** The vendor's address, or the one that stands for it. */
   base: string;
-  /** Of each request: some vendors want a token that is valid for minutes. */
+  /** Called for each request, because some vendors want a token that is valid for minutes. */
   authorization(): string;
   answerMs: number | undefined;
 }): JsonClient {

@@ -9,7 +9,7 @@ export type VendorWord =
   | { kind: 'taken'; providerId: string; data?: Record<string, unknown> | undefined }
   /** An error in the vendor's own form. */
   | { kind: 'refused'; code?: string | undefined; message?: string | undefined }
-  /** Of something between the vendor and us: it does not tell what the vendor did. */
+  /** The answer came from a proxy between the vendor and us, so that it does not tell what the vendor did. */
   | { kind: 'not_the_vendor' };
 
 /**

@@ -67,11 +67,11 @@ export interface VendorCommands {
   hangUp(account: VendorAccount, providerId: string): Promise<void>;
 }
 
-/** What is asked for at once, and by which event it has ended. */
+/** Commands that are sent together, and the event by which they have ended. */
 export interface CallCommands {
   requests: readonly { action: string; body: Record<string, unknown> }[];
   ends: CommandEnd;
-  /** Keys that end it, where the carrier only tells of them, and what ends it then. */
+  /** Keys that end the step, for a carrier that only reports keys, and the command that then ends it. */
   stop?: { keys: string; requests: CallCommands['requests'] } | undefined;
 }
 
@@ -142,7 +142,10 @@ export interface CallbackReply {
 
 export type DocumentReading =
   | { kind: 'refused' }
-  /** `isUnread`: the carrier only tells something, and the call has to be led on elsewhere. */
+  /**
+   * `isUnread`: the carrier only reports something and reads no answer, so that the call must be continued by
+   * another request.
+   */
   | { kind: 'read'; facts: CallFacts; isUnread?: boolean | undefined };
 
 /** The parameter of a callback's address that names our message. */
@@ -153,5 +156,7 @@ export const header = ({ headers }: Callback, name: string): string | undefined 
   return typeof value === 'string' ? value : undefined;
 };
 
-/** What stands before a vendor's own paths where its base address has a prefix. Asked once, as reading an address is slow. */
+/**
+ * The path prefix of a vendor's base address, if it has one. Read once, because parsing an address is slow.
+ */
 export const prefixOf = (base: string): string => new URL(base).pathname.replace(/\/+$/, '');

@@ -100,7 +100,7 @@ function bodyFor(
   };
 }
 
-/** All of the list that can be this call: by its numbers, within the time that was asked for. */
+/** Entries of the list that may be this call: with its numbers, within the requested time. */
 function foundIn(answer: Awaited<ReturnType<VonageClient['get']>>, { to, from }: InDoubt): LookUpResult {
   if (!('status' in answer) || answer.status !== 200) return { kind: 'failed' };
   const embedded = objectIn(answer.text)?._embedded as { calls?: unknown } | undefined;

@@ -79,7 +79,10 @@ function openVonageSms({ account, addresses, answerTimeoutMs }: VendorOptions): 
 
 const OPT_OUTS: ReadonlySet<string> = new Set(['7', '1050']);
 
-/** Lists no calls of a moment: it costs nothing and tells whether application and key are known. */
+/**
+ * Requests a list of calls for a moment without any: it costs nothing, and shows whether application and key
+ * are known.
+ */
 async function check(account: VendorAccount): Promise<{ ok: boolean; detail: string }> {
   const client = openVonageClient(account, LIMITS.accountCheckMs);
   try {

@@ -117,8 +117,8 @@ async function serverUsers({ dataDir, postgres, env }: Places): Promise<RunAs[]>
 }
 
 /**
- * Tries it, because modes, ACLs, mounts and kernel settings all matter. It also asks for the user's name, as
- * initdb does.
+ * Tries access as that user, because modes, ACLs, mounts and kernel settings all matter. It also looks up the
+ * user's name, as initdb does.
  */
 async function canReach({ prefix, uid, gid }: RunAs, { dataDir, postgres, env }: Places): Promise<boolean> {
   const command = [...prefix, 'sh', '-c', 'test -x "$0" && id -un && "$1" --version', dataDir, postgres];

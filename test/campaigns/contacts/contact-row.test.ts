@@ -1,12 +1,12 @@
 /** Proves which rows of an import become contacts, and how their fields are stored. */
 
 import { phoneRegion } from '../../../src/campaigns/contacts/contact-fields';
-import { judgeContact } from '../../../src/campaigns/contacts/contact-row';
+import { checkContact } from '../../../src/campaigns/contacts/contact-row';
 import { recipientOf } from '../../../src/contracts/addresses';
 import { phonePrefix, phoneZones } from '../../../src/domain/time-zones/phone-zones';
 
 const judged = (raw: Record<string, unknown>, country?: string) => {
-  const result = judgeContact(raw, country === undefined ? undefined : phoneRegion(country));
+  const result = checkContact(raw, country === undefined ? undefined : phoneRegion(country));
   return 'row' in result ? result.row : result.findings.map(({ field, code }) => `${field} ${code}`);
 };
 

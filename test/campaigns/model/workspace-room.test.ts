@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { createContactRoom, requireRoom } from '../../../src/campaigns/model/workspace-room';
 import { LIMITS } from '../../../src/domain/limits';
+import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 
@@ -18,6 +19,21 @@ describeWithDatabase('the room of a workspace', (database) => {
     });
     await requireRoom(db, 'ws_other', 'contact_lists');
     await requireRoom(db, 'ws_full', 'campaigns');
+  });
+
+  test('archiving campaigns makes room for others, because they cannot be deleted', async () => {
+    const db = (await database.open()).tables<CampaignTables>();
+    const { workspaceId, campaignId } = await plantRun(db, { contacts: 1 });
+    await sql`
+      insert into campaigns select made.*
+      from campaigns c, generate_series(2, ${LIMITS.campaignsPerWorkspace}) n,
+        jsonb_populate_record(c, jsonb_build_object('id', 'cmp_' || n)) made
+      where c.id = ${campaignId}`.execute(db);
+    await expect(requireRoom(db, workspaceId, 'campaigns')).rejects.toThrow(
+      'at most 100000 campaigns; archive some that have ended first',
+    );
+    await sql`update campaigns set archived_at = now() where id = ${campaignId}`.execute(db);
+    await requireRoom(db, workspaceId, 'campaigns');
   });
 
   test('contacts are counted in the background, and counted anew later', async () => {

@@ -1,7 +1,7 @@
 /** Proves when event feeds are read, and that their events reach runs, calls and sends. */
 
 import { type Kysely, sql } from 'kysely';
-import { feedHeads, outcomeNews } from '../../../src/app/service-gateway';
+import { eventSource, feedHeads } from '../../../src/app/service-gateway';
 import type { FeedHeads } from '../../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { readCursor } from '../../../src/campaigns/outcomes/outcomes';
@@ -56,7 +56,7 @@ describeWithDatabase('event feeds', (database) => {
     new Feeds(db, {
       scope: 'all',
       heads,
-      news: outcomeNews({ gatewayFor: () => gateway, hasAccess: async () => true }),
+      source: eventSource({ gatewayFor: () => gateway, hasAccess: async () => true }),
       signals: {
         callEnded: async () => undefined,
         wakeSend: async (sendId) => {

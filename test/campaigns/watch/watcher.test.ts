@@ -39,7 +39,7 @@ describeWithDatabase('the watcher', (database) => {
           woken.push(`${name}${runId}`);
         },
       },
-      news: { isTold: async () => true },
+      source: { feedOf: async () => ({ readEvents: async (next) => ({ events: [], next }) }) },
       feeds: { tick: async () => undefined, stop: async () => undefined },
       stops: { tick: async () => undefined, stop: async () => undefined },
       log: createLog('silent'),

@@ -14,8 +14,9 @@ const LAST_BIN = 2_200 / BIN_HZ;
  */
 const TONE_SHARE = 0.7;
 /**
- * The largest share at half the frequency and half of it above. A high voice's "oo" has nearly all its power in
- * its second harmonic; only its first and third tell it from a beep. A tone leaves less than 1 % there.
+ * The largest share at half the frequency and half of it above. A high voice's "oo" has nearly all its power
+ * in its second harmonic; only its first and third distinguish it from a beep. A tone leaves less than 1 %
+ * there.
  */
 const VOICE_SHARE = 0.03;
 /** The level of frames without any power, so that logarithms stay finite. */

@@ -24,7 +24,7 @@ import { type FlowWay, payloadHash, validateMessages } from './validate-message'
  * gets the same answer as long as its record is kept; with another payload it is a conflict.
  */
 export interface Accept {
-  /** One outcome per message, in order; each is judged alone. Errors are DomainErrors. */
+  /** One outcome per message, in order; each is checked alone. Errors are DomainErrors. */
   accept(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
   /** A message of the service's own, which needs no checks. */
   acceptOwn(workspaceId: string, draft: Draft): Promise<void>;
@@ -68,14 +68,16 @@ export function createAccept(deps: Deps): Accept {
   return {
     async accept(workspaceId, messages) {
       if (group.load.count >= LIMITS.acceptQueueMessages || group.load.bytes >= LIMITS.acceptQueueBytes) {
-        throw new DomainError('overloaded', 'Too many messages wait to be stored', { retryAfterSeconds: 1 });
+        throw new DomainError('overloaded', 'Too many messages wait to be stored; send it again', {
+          retryAfterSeconds: 1,
+        });
       }
       const now = Date.now();
       const { flowWay, senderRule, impossible } = deps;
       const policy = await policyOfWorkspace(deps, workspaceId);
       const rules = { policy, flowWay, senderRule, impossible };
-      const judged = await allJudged(
-        messages.map((message) => judge(() => validateMessages(templates, workspaceId, message, now, rules))),
+      const checked = await allChecked(
+        messages.map((message) => check(() => validateMessages(templates, workspaceId, message, now, rules))),
       );
       const outcomes: Outcome<Accepted>[] = new Array(messages.length);
       const drafts: Draft[] = [];
@@ -89,7 +91,7 @@ export function createAccept(deps: Deps): Accept {
         marketing: outbox.room(workspaceId, 'marketing', messages.length),
         transactional: outbox.room(workspaceId, 'transactional', messages.length),
       };
-      judged.forEach((one, i) => {
+      checked.forEach((one, i) => {
         if (!one.ok) {
           if (isDomainError(one.error)) refuse(i, one.error);
           else outcomes[i] = one;
@@ -121,10 +123,10 @@ export function createAccept(deps: Deps): Accept {
   };
 }
 
-type Judged = Outcome<Draft>;
+type Checked = Outcome<Draft>;
 
 /** Makes no promise when memory has all that is asked, because most messages need no more and each promise costs time. */
-function judge(validate: () => MaybePromise<Draft>): MaybePromise<Judged> {
+function check(validate: () => MaybePromise<Draft>): MaybePromise<Checked> {
   try {
     const draft = validate();
     return draft instanceof Promise ? draft.then(valid, invalid) : valid(draft);
@@ -133,12 +135,12 @@ function judge(validate: () => MaybePromise<Draft>): MaybePromise<Judged> {
   }
 }
 
-const valid = (draft: Draft): Judged =>
+const valid = (draft: Draft): Checked =>
   draft.refusal ? invalid(draft.refusal) : { ok: true, answer: draft };
-const invalid = (error: unknown): Judged => ({ ok: false, error });
+const invalid = (error: unknown): Checked => ({ ok: false, error });
 
-const allJudged = (judged: MaybePromise<Judged>[]): MaybePromise<Judged[]> =>
-  judged.some((one) => one instanceof Promise) ? Promise.all(judged) : (judged as Judged[]);
+const allChecked = (checked: MaybePromise<Checked>[]): MaybePromise<Checked[]> =>
+  checked.some((one) => one instanceof Promise) ? Promise.all(checked) : (checked as Checked[]);
 
 const isToBeSent = (outcome: Outcome<Accepted> | undefined) =>
   outcome?.ok === true && !outcome.answer.duplicate && outcome.answer.state !== 'suppressed';
@@ -157,7 +159,7 @@ function policyOfWorkspace({ policyOf }: Deps, workspaceId: string) {
   });
 }
 
-/** What is asked of a record, should there be one. */
+/** The members of a message by which it is compared with a record of the same uid. */
 type Asked = Pick<Draft, 'uid' | 'payloadHash' | 'refusal'> & { id?: string; to?: string };
 type Refused = Asked & { place: number };
 
@@ -205,7 +207,9 @@ async function commit(deps: Deps, workspaceId: string, given: Draft[]): Promise<
       return answerRepeats(deps, workspaceId, drafts, answers);
     }
   }
-  throw new DomainError('overloaded', 'The outbox changes hands', { retryAfterSeconds: 1 });
+  throw new DomainError('overloaded', 'Another process takes this part of the outbox over; send it again', {
+    retryAfterSeconds: 1,
+  });
 }
 
 function answerOf(draft: Draft, suppressed: ReadonlySet<string>): Accepted {
@@ -214,7 +218,10 @@ function answerOf(draft: Draft, suppressed: ReadonlySet<string>): Accepted {
   return { id, uid, channel, to, state, segments, encoding, sendAt, duplicate: false };
 }
 
-/** Those that were passed over exist: the same payload is answered with its record, another is refused. */
+/**
+ * A message that was not inserted exists already. With the same payload it is answered with its record; with
+ * another one it is refused.
+ */
 async function answerRepeats(
   { db, lanes, onWaiting }: Deps,
   workspaceId: string,
@@ -229,7 +236,7 @@ async function answerRepeats(
     .where('m.workspace_id', '=', workspaceId)
     .where('m.uid', '=', sql<string>`any(${uids}::text[])`)
     .execute();
-  // A caller that repeats may have had no answer, and then the commit may not have been heard of here either.
+  // A caller repeats when it got no answer. Then this process may not have learned of the commit either.
   const own = new Map(Array.from(lanes.all(), (lane) => [lane.id, lane]));
   for (const { id, lane: laneId, state } of rows) {
     const lane = own.get(laneId);
@@ -259,7 +266,7 @@ async function answerRepeats(
 }
 
 const conflict = (uid: string) =>
-  new DomainError('uid_conflict', `uid: '${uid}' was used for a message with other content`, {
+  new DomainError('uid_conflict', `uid: '${uid}' was used for a message with other content; choose another`, {
     errors: [{ path: 'uid', code: 'conflict', message: 'Already used for a message with other content' }],
   });
 

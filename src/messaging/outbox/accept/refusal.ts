@@ -5,7 +5,7 @@ import { isDataError } from '../../model/database-error';
 export function refusal(error: unknown): unknown {
   if (isDomainError(error)) return error;
   return isDataError(error)
-    ? new DomainError('invalid_request', 'The message holds something that cannot be stored', {
+    ? new DomainError('invalid_request', 'The message holds a value that cannot be stored; correct it', {
         cause: error,
       })
     : new DomainError('dependency_down', 'The database did not take the message; try again', {

@@ -91,7 +91,7 @@ export class AccountBreaker {
   }
 
   /** What the results of messages that were offered at `startedMs` mean for each of them. */
-  judge(
+  onResults(
     messages: readonly HandOver[],
     results: readonly HandOverResult[],
     startedMs: number,
@@ -99,18 +99,18 @@ export class AccountBreaker {
     const nowMs = Date.now();
     const takesOthers = results.some(({ kind }) => kind === 'accepted' || kind === 'rejected');
     if (results.some(({ kind }) => kind === 'accepted')) this.lastTakenMs = nowMs;
-    const judged = results.map((result, i) => this.withoutRecipient(messages[i], result, startedMs));
-    const refused = judged.filter((result): result is AccountResult => result.kind === 'account');
+    const classified = results.map((result, i) => this.withoutRecipient(messages[i], result, startedMs));
+    const refused = classified.filter((result): result is AccountResult => result.kind === 'account');
     const [first] = refused;
     if (first === undefined) {
       if (takesOthers) this.recover(startedMs, nowMs);
-      return judged;
+      return classified;
     }
-    const ids = messages.filter((_, i) => judged[i]?.kind === 'account').map(({ id }) => id);
+    const ids = messages.filter((_, i) => classified[i]?.kind === 'account').map(({ id }) => id);
     this.refuse(first, ids, { startedMs, nowMs, takesOthers });
     // One that alone is refused waits, so that it is not tried again and again before all others.
     const retryAfterMs = takesOthers ? LIMITS.accountAloneMs : this.pausedUntilMs - nowMs;
-    return judged.map((result) => (result.kind === 'account' ? { ...result, retryAfterMs } : result));
+    return classified.map((result) => (result.kind === 'account' ? { ...result, retryAfterMs } : result));
   }
 
   private withoutRecipient(
@@ -146,7 +146,7 @@ export class AccountBreaker {
     if (takesOthers) return;
     // What was taken before this refusal says nothing about the time after it.
     this.lastTakenMs = Number.NEGATIVE_INFINITY;
-    // Those that were under way together are one refusal, however many they were.
+    // Messages that were under way together count as one refusal, however many they were.
     if (startedMs < refusal.untilMs && refusal.tries > 0) return;
     refusal.untilMs = nowMs + Math.min(waitMs(refusal), this.probeMaxMs);
     refusal.tries += 1;

@@ -14,7 +14,7 @@ import type { Leaving, Recorder } from './recorder';
 const TROUBLE_PAUSE_MS = 500;
 /** Groups that are being opened at once: one is with the database while the next one is rendered. */
 const OPENINGS_MAX = 2;
-/** Answers of so many intervals tell how fast the provider is. */
+/** The provider's speed is computed from the answers of so many intervals. */
 const RATE_INTERVAL_MS = 100;
 
 interface Deps {
@@ -81,7 +81,7 @@ export class ChannelDelivery {
       // Marketing messages let late requests pass.
       const aside = this.deps.foreground?.mustWait() ?? false;
       const plain = aside ? 0 : Math.min(paced, LIMITS.handoverBatch, this.room());
-      // What is transactional has places of its own beyond those that are taken.
+      // Transactional messages have places of their own, which marketing messages cannot take.
       const kind = plain > 0 ? undefined : ('transactional' as const);
       const max = plain > 0 ? plain : Math.min(paced, LIMITS.handoverBatch, this.room('transactional'));
       const ready = queue.readyCount(this.way, kind);

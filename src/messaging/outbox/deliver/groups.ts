@@ -12,8 +12,8 @@ import type { HeldTag, Holds } from '../queue/holds';
 import type { Lane } from '../queue/lanes';
 
 /**
- * A group of messages is one row (`handover_batches`), written before any of them leaves. It names what may be with
- * the provider and what nothing is recorded of yet:
+ * A group of messages is one row (`handover_batches`), written before any of them leaves. It names the
+ * messages that may be with the provider and have no recorded result:
  *
  *   opened    the row has the ids of all its messages
  *   recorded  a result that ends a message takes it out of the table's due messages; one that lets it wait for its
@@ -39,11 +39,11 @@ export type OpenOutcome =
   | { kind: 'lane_changed' };
 
 /**
- * Opens the group, unless a tag in it is held, a workspace is stopped, the lane is not ours, or a message was canceled: the lane's
- * count tells of those since this statement began, the messages' states of those before. Memory is not
- * asked, since a message may come into it, or be between two queues, when its cancel is heard of. The lock
- * on the lane makes canceling wait for us, or us for it. A block that was committed before this statement
- * began keeps its messages out of the group.
+ * Opens the group, unless a tag in it is held, a workspace is stopped, the lane is not ours, or a message was
+ * canceled: the lane's count shows cancels since this statement began, the messages' states those before.
+ * Memory is not asked, since a message may come into it, or be between two queues, when its cancel is heard
+ * of. The lock on the lane makes canceling wait for us, or us for it. A block that was committed before this
+ * statement began keeps its messages out of the group.
  */
 export async function openGroup(
   db: Kysely<MessagingTables>,
@@ -111,7 +111,7 @@ export async function findSuppressed(
   return new Set(rows.map((row) => row.id));
 }
 
-/** Of one workspace, whether it blocks any address at all is asked once. */
+/** Asks once for each workspace whether it blocks any address at all. */
 function suppressedAmong(messages: readonly OutgoingMessage[]) {
   const [first] = messages;
   const isOfOne = messages.every(({ workspaceId }) => workspaceId === first?.workspaceId);
@@ -234,7 +234,9 @@ export async function recordResults(
   return new Set(rows[0]?.ours ?? []);
 }
 
-/** Those that stay as they are, and those that lose the messages that wait for their next try. */
+/**
+ * Groups that stay as they are, and groups from which the messages that wait for their next try are taken.
+ */
 function groupsLeftOpen(results: readonly Recorded[], closing: ReadonlySet<string>) {
   const waiting = results.filter(({ verdict, group }) => group && verdict.retryAtMs !== undefined);
   const openAmong = (some: readonly Recorded[]) =>
@@ -265,7 +267,7 @@ function doubtsAmong(verdicts: readonly AttemptResult[], groupIds: readonly stri
   )`;
 }
 
-/** A message that only waits for its next try has nothing to tell. */
+/** A message that only waits for its next try has no event. */
 function eventOfVerdict(verdict: AttemptResult, provider: string): NewEvent | null {
   const { message, state, code, attempt, data } = verdict;
   if (verdict.retryAtMs !== undefined) return null;

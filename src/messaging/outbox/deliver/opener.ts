@@ -105,7 +105,7 @@ export class GroupOpener {
     }
   }
 
-  /** Opens what may leave of the group, if anything may. What is held or canceled is left to the table. */
+  /** Opens the messages of the group that may leave. Held and canceled messages are left to the table. */
   private async openWhatMay(
     group: Group,
   ): Promise<{ opened: Group | undefined; suppressed: readonly OutgoingMessage[] }> {

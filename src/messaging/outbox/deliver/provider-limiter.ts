@@ -30,7 +30,7 @@ export interface ProviderLimiter {
   /** Whether another process that is refused too tries the account for both. When it no longer does, and every five minutes
    * while it does, this one tries. */
   follow(isLed: boolean): void;
-  /** What another limiter has to know that takes this one's place. */
+  /** Refusals that the limiter which replaces this one must know. */
   readonly refused: RefusedBefore | undefined;
   /** The carrier refused our account: one message at a time may be with it. */
   readonly isTrying: boolean;
@@ -169,7 +169,7 @@ class WayLimiter implements ProviderLimiter {
 
   readonly handOver: ProviderLimiter['handOver'] = async (messages, mayLeave) => {
     const startedAt = Date.now();
-    const results = this.breaker.judge(
+    const results = this.breaker.onResults(
       messages,
       this.seen(await this.answersOf(messages, mayLeave)),
       startedAt,
@@ -178,13 +178,13 @@ class WayLimiter implements ProviderLimiter {
     this.report(messages, results, startedAt);
     this.adapt(tookMs, messages.length);
     this.pauseAfter(messages, results);
-    // What was not answered for may have been taken.
+    // A message without an answer may have been taken.
     return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
   };
 
   readonly handOverOne: ProviderLimiter['handOverOne'] = async (message, mayLeave) => {
     const startedAt = Date.now();
-    const [result] = this.breaker.judge(
+    const [result] = this.breaker.onResults(
       [message],
       this.seen(await this.answersOf([message], mayLeave)),
       startedAt,
@@ -357,7 +357,7 @@ export class LongThrottle {
       return;
     }
     for (const result of results) {
-      // What is about one message or sender says nothing of the account.
+      // A throttling of one message or sender says nothing about the account.
       if (result.kind !== 'throttled' || result.scope !== undefined) continue;
       this.sinceMs ??= nowMs;
       if (result.retryAfterMs > LIMITS.failoverThrottledMs) {

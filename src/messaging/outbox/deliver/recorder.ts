@@ -29,7 +29,7 @@ interface Deps {
   lanes: Pick<Lanes, 'lose'>;
   log: Log;
   /** What the results mean for the channel as a whole. They may be changed by it. */
-  judge(leaving: readonly Leaving[], results: readonly HandOverResult[]): readonly HandOverResult[];
+  classifyResults(leaving: readonly Leaving[], results: readonly HandOverResult[]): readonly HandOverResult[];
   /** These are recorded. */
   onRecorded(results: readonly Recorded[]): Promise<void>;
   /** Another process recorded these, or this one did and did not hear of it: the table knows more than we do. */
@@ -121,14 +121,16 @@ export class Recorder {
 
   private async writePending(): Promise<void> {
     const some = this.pending.splice(0, LIMITS.recordResultsMax);
-    const judged = this.deps.judge(
+    const classified = this.deps.classifyResults(
       some.map(({ leaving }) => leaving),
       some.map(({ result }) => result),
     );
     const now = Date.now();
     const parts = new Map<string, { lane: Lane; results: Recorded[] }>();
     some.forEach(({ leaving: { message, group } }, i) => {
-      const verdict = counted(attemptResult(message, judged[i] ?? { kind: 'unknown' }, now, Math.random()));
+      const verdict = counted(
+        attemptResult(message, classified[i] ?? { kind: 'unknown' }, now, Math.random()),
+      );
       const key = `${group.lane.id}/${message.workspaceId}`;
       const part = parts.get(key) ?? { lane: group.lane, results: [] };
       parts.set(key, part);
@@ -137,7 +139,7 @@ export class Recorder {
     for (const { lane, results } of parts.values()) await this.writePart(results, lane);
   }
 
-  /** Of any workspaces. */
+  /** Records results of several workspaces. */
   private async write(results: readonly Recorded[], lane: Lane): Promise<void> {
     const parts = new Map<string, Recorded[]>();
     for (const result of results) {
@@ -148,7 +150,7 @@ export class Recorder {
     for (const part of parts.values()) await this.writePart(part, lane);
   }
 
-  /** Of one workspace. */
+  /** Records results of one workspace. */
   private async writePart(results: readonly Recorded[], lane: Lane): Promise<void> {
     const { onRecorded, onNotOurs, lanes, log } = this.deps;
     const closing = new Set<string>();
@@ -171,7 +173,7 @@ export class Recorder {
 
   private async writeOnce(results: readonly Recorded[], lane: Lane, closing: ReadonlySet<string>) {
     const { db, log } = this.deps;
-    // Of an account that is gone, whose groups another one's recorder settles.
+    // The account may be deleted; then another account's recorder settles its groups.
     const provider = results[0]?.group?.provider ?? this.deps.provider;
     const workspaceId = results[0]?.verdict.message.workspaceId ?? '';
     let kept = results;

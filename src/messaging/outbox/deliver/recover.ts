@@ -33,9 +33,9 @@ interface Deps {
 const RETRY_MS = 250;
 
 /**
- * The groups that a lane's former owner opened and did not close. What is still due of them may or may not have
- * reached the provider. A provider that knows a message by its id is given the same messages again; with any
- * other they become `unknown`, because to send again could be to send twice.
+ * The groups that a lane's former owner opened and did not close. Their messages that are still due may or
+ * may not have reached the provider. A provider that knows a message by its id is given the same messages
+ * again; with any other they become `unknown`, because to send again could be to send twice.
  */
 export async function recoverGroups(deps: Deps, lane: Lane, ready: () => void): Promise<void> {
   const { queue, log, isRunning } = deps;
@@ -68,7 +68,10 @@ export async function recoverGroups(deps: Deps, lane: Lane, ready: () => void): 
   );
 }
 
-/** Answers those that are still to be settled. What is held waits alone: others of its group may be another workspace's. */
+/**
+ * Returns the messages that are still to be settled. A held message waits alone, because others of its group
+ * may be another workspace's.
+ */
 async function settleSome(
   deps: Deps,
   group: OpenGroup,
@@ -120,7 +123,7 @@ async function handOverAgain(
   }
   const now = Date.now();
   const again = ready.filter(({ message }) => !suppressed.has(message.id) && !isExpired(message, now));
-  // What may not be sent any more, or cannot be rendered, may have been sent before.
+  // A message that may no longer be sent, or cannot be rendered, may have been sent before the crash.
   const offered = new Set(again.map(({ message }) => message));
   const doubtful = messages.filter((message) => !offered.has(message));
   way.delivery.handOverAgain(again.map(({ message, handOver }) => ({ message, handOver, group })));

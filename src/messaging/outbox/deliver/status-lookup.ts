@@ -35,7 +35,7 @@ export function createStatusLookup(deps: {
   templates: TemplateVersions;
   /** Asks the account that was offered the message; `undefined` while it is not here. */
   lookUp(provider: string, channel: Channel, message: InDoubt): Promise<LookUpResult> | undefined;
-  /** Stored when it resolves. */
+  /** Stores the receipts; they are stored when it resolves. */
   take(provider: string, receipts: Receipt[]): Promise<void>;
   log: Log;
 }): StatusLookup {

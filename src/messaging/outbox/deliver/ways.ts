@@ -48,7 +48,10 @@ export class Ways {
     if (before && !before.isLed) this.deps.onProbe();
   }
 
-  /** What waits goes back to the queue; the provider is closed when it has answered for what it has. */
+  /**
+   * Waiting messages go back to the queue. The provider is closed when it has answered for the messages that
+   * it has.
+   */
   remove(id: string): void {
     const way = this.ways.get(id);
     if (!way) return;
@@ -101,7 +104,10 @@ export class Ways {
     return [...this.ways.values()].filter(({ limiter }) => limiter.isDown(nowMs)).map(({ id }) => id);
   }
 
-  /** Whether it is time to find out if a way is still down, and nothing is with it that would tell. */
+  /**
+   * Whether it is time to find out if a way is still down, and none of its messages is under way, whose
+   * answer would show it.
+   */
   wantsProbe(id: string, nowMs: number): boolean {
     const way = this.ways.get(id);
     return way !== undefined && way.limiter.pausedUntilMs <= nowMs && way.delivery.isIdle;

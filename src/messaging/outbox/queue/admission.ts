@@ -36,7 +36,7 @@ export class Admission {
     return nextAtMs;
   }
 
-  /** Limits have changed: the senders that wait are asked for at once. */
+  /** Limits have changed: waiting senders are checked again at once. */
   resumeAll(): void {
     for (const sender of this.deps.queue.restrained()) sender.resumeAtMs = 0;
   }
@@ -47,7 +47,7 @@ export class Admission {
     for (const entry of charged) entry.charged = false;
     if (charged.length === 0) return;
     await this.deps.limits.giveBack(charged.map(({ message }) => message)).catch((error: unknown) => {
-      this.deps.log.warn({ err: error }, 'What a sender may hand over could not be given back');
+      this.deps.log.warn({ err: error }, 'Unused permits of a sender could not be given back');
     });
   }
 
@@ -66,7 +66,7 @@ export class Admission {
       if (chargeable.length >= max) break;
     }
     const turn = await limits.take(chargeable.map(({ message }) => message)).catch((error: unknown) => {
-      log.warn({ err: error }, 'The limit of a sender could not be asked; trying again');
+      log.warn({ err: error }, 'The limit of a sender could not be read; trying again');
       return { granted: 0, waitMs: TROUBLE_PAUSE_MS };
     });
     queue.grant(free.filter(isWaiting), false);

@@ -145,7 +145,7 @@ export async function bringRefusedForward(
   return numAffectedRows > 0n;
 }
 
-/** Those of the given messages that still wait to be handed over. */
+/** Reads the given messages, except those that no longer wait to be handed over. */
 export async function readWaiting(
   db: Kysely<MessagingTables>,
   ids: readonly string[],

@@ -16,9 +16,9 @@ const READ_BYTES_MAX = LIMITS.queuedBytes / 16;
 const READINGS_MAX = 3;
 
 /**
- * Fills the windows of memory from the table: with messages beyond a window's share, of a later time, released from
- * a hold, to be tried again, or left by a partition's former owner. Each flow has the moment at which reading it is
- * worth while, so that an idle service asks the database nothing but which flows have something, twice a minute.
+ * Fills the windows of memory from the table: with messages beyond a window's share, of a later time,
+ * released from a hold, to be tried again, or left by a partition's former owner. Each flow knows when to
+ * read it next, so that an idle service only asks the database, twice a minute, which flows have messages.
  */
 export class DuePoller {
   private readings = 0;
@@ -78,7 +78,7 @@ export class DuePoller {
       }
     }
     for (const [lane, windows] of readable) {
-      // What is transactional waits for nothing else.
+      // Transactional messages are read first.
       windows.sort(
         (a, b) => Number(b.key.class === 'transactional') - Number(a.key.class === 'transactional'),
       );
@@ -92,7 +92,7 @@ export class DuePoller {
   private async findFlows(lane: Lane): Promise<void> {
     const { db, queue, log, wake } = this.deps;
     this.lookingUp.add(lane);
-    // What is asked for while the query runs asks anew.
+    // A request that comes while the query runs starts another query.
     this.lookUpAtMs.set(lane, Number.POSITIVE_INFINITY);
     let againAtMs = Date.now() + (lane.adopted ? ADOPTED_POLL_MS : LIMITS.dueLookUpMs);
     try {
@@ -194,8 +194,9 @@ function isWorthReading(queue: OutboxQueue, window: Window): boolean {
 }
 
 /**
- * Marks the window as being read, and answers what to read. Mostly that is only what became due since the last
- * reading, because all messages that were handed over since the table was last vacuumed stand before it in the index.
+ * Marks the window as being read, and returns what to read. Mostly these are the messages that became due
+ * since the last reading, because all messages that were handed over since the table was last vacuumed stand
+ * before it in the index.
  */
 function begin(queue: OutboxQueue, window: Window, nowMs: number): { fromMs: number; countMax: number } {
   const isFull = window.lane.adopted || nowMs >= window.fullAtMs;

@@ -44,7 +44,7 @@ export class ExpiringMessages {
     this.timer = setTimeout(() => {
       this.sweep()
         .catch((error: unknown) =>
-          this.deps.log.warn({ err: error }, 'Messages whose time is over could not be read'),
+          this.deps.log.warn({ err: error }, 'Expired messages could not be read; trying again'),
         )
         .finally(() => this.running && this.schedule());
     }, LIMITS.expireWaitingMs);
@@ -66,8 +66,8 @@ export class ExpiringMessages {
       if (ids.length === 0) return false;
       const read = await readWaiting(db, ids);
       if (lane.lost) return false;
-      // From here to the claim nothing is awaited, so that no other part takes them meanwhile. What left the hand
-      // while the two queries ran may have been recorded since.
+      // From here to the claim nothing is awaited, so that no other part takes them meanwhile. Messages that
+      // left memory while the two queries ran may have been recorded since.
       const departed = new Set(watch.departed);
       queue.drop(ids);
       const messages = read.filter(({ id }) => !queue.has(id) && !departed.has(id));

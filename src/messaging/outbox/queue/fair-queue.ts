@@ -51,7 +51,7 @@ export class FairQueue<Item> {
     }
   }
 
-  /** The next in order; of one class only, when asked for. */
+  /** The next message in order, or the next of one class. */
   take(kind?: MessageClass): Item | undefined {
     if (kind) return this.classes[kind].take();
     const { transactional, marketing } = this.classes;

@@ -30,7 +30,7 @@ export interface Holds {
 export interface Holdable {
   readonly workspaceId: string;
   readonly campaign: string | undefined;
-  /** It tells a subscriber that they are left alone from now on, which no stop keeps back. */
+  /** The message confirms an opt-out, which no stop keeps back. */
   readonly confirmsOptOut?: true | undefined;
 }
 

@@ -73,7 +73,9 @@ class LeasedLanes implements Lanes {
     // The first caller that noticed replaces the lost lane; all others wait for it.
     if (!this.ownLane && this.running) await this.openOwn();
     if (!this.ownLane)
-      throw new DomainError('overloaded', 'The outbox is not open', { retryAfterSeconds: 1 });
+      throw new DomainError('overloaded', 'The outbox of this process is starting or stopping; try again', {
+        retryAfterSeconds: 1,
+      });
     return this.ownLane;
   };
 

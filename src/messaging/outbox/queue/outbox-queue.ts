@@ -52,9 +52,9 @@ export class OutboxQueue {
   }
 
   /**
-   * The reading has ended. What was accepted meanwhile comes behind what was read, unless that was read too or more of
-   * the flow is in the table. Without it, a flow that has once been read would be read again for as long as messages
-   * come without a pause.
+   * The reading has ended. Messages accepted meanwhile come behind those that were read, unless they were
+   * read too or more of the flow is in the table. Without it, a flow that has once been read would be read
+   * again for as long as messages come without a pause.
    */
   endReading(window: Window, departed: ReadonlySet<string>): void {
     const { lane, parked } = window;
@@ -252,7 +252,7 @@ export class OutboxQueue {
     return this.deps.holds.isHeld(message);
   }
 
-  /** What is held waits in the table alone, since there may be much of it. */
+  /** Held messages wait in the table and not in memory, because there may be many. */
   evict(entry: Entry): void {
     // Before it departs, so that the window is not forgotten with its last message.
     if (entry.window) this.fallBehind(entry.window, ANY_TIME);

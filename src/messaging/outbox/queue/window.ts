@@ -23,13 +23,13 @@ export interface Window {
   reading: boolean;
   /** Accepted while a reading is under way: it may bring them, or what is older. */
   parked: OutgoingMessage[];
-  /** Reading before is not worth while; Infinity when the table holds nothing more. */
+  /** The table is not read before this time; Infinity when it holds nothing more. */
   readAtMs: number;
   /** Retries fall due one by one: what is due a little later is read with them. */
   notBeforeMs: number;
-  /** All that was due until then, and not in hand, has been read. */
+  /** All messages due until this time, except those on their way, have been read. */
   readUpToMs: number;
-  /** From then on a reading begins with the oldest again. */
+  /** From this time on, the next reading begins with the oldest message again. */
   fullAtMs: number;
 }
 

@@ -33,7 +33,7 @@ describe('the breaker of a provider account', () => {
   function offer(answers: Record<string, HandOverResult>, tookMs = 10): HandOverResult['kind'][] {
     const startedMs = Date.now();
     jest.setSystemTime(startedMs + tookMs);
-    const results = breaker.judge(Object.keys(answers).map(message), Object.values(answers), startedMs);
+    const results = breaker.onResults(Object.keys(answers).map(message), Object.values(answers), startedMs);
     return results.map(({ kind }) => kind);
   }
 
@@ -56,7 +56,7 @@ describe('the breaker of a provider account', () => {
 
   test('batches that were refused together are one refusal', () => {
     const startedMs = Date.now();
-    for (const id of ['a', 'b', 'c', 'd']) breaker.judge([message(id)], [refused], startedMs);
+    for (const id of ['a', 'b', 'c', 'd']) breaker.onResults([message(id)], [refused], startedMs);
     expect(pauseMs()).toBe(LIMITS.accountPauseMs);
   });
 
@@ -71,13 +71,13 @@ describe('the breaker of a provider account', () => {
   test('an answer that was under way when the refusals began does not end the pause', () => {
     const startedMs = Date.now();
     jest.setSystemTime(startedMs + 50);
-    breaker.judge([message('a')], [refused], startedMs);
-    breaker.judge([message('b')], [taken], startedMs);
+    breaker.onResults([message('a')], [refused], startedMs);
+    breaker.onResults([message('b')], [taken], startedMs);
     expect(breaker.isTrying).toBe(true);
   });
 
   test('a message that alone is refused so pauses nobody, and is not tried before the others again', () => {
-    const results = breaker.judge([message('a'), message('b')], [refused, taken], Date.now());
+    const results = breaker.onResults([message('a'), message('b')], [refused, taken], Date.now());
     expect(results[0]).toMatchObject({ kind: 'account', retryAfterMs: LIMITS.accountAloneMs });
     expect(breaker.pausedUntilMs).toBe(0);
     jest.advanceTimersByTime(1);

@@ -1,0 +1,48 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { MessagingTables } from '../model/tables';
+import { currentState } from './current-state';
+import { RECORD_COLUMNS, type TrackedMessage, tracked } from './tracking';
+
+/** The addresses of one person, as records have them and in lower case. */
+interface Person {
+  workspaceId: string;
+  addresses: readonly string[];
+}
+
+/** A message with the text that it had in place of a template's. */
+export type PersonMessage = TrackedMessage & { body?: string | undefined };
+
+/**
+ * SQL: ids of the messages to a person, however an email address was written. The two parts have an index each: the second
+ * holds only addresses that are not in lower case, which are few.
+ */
+export const idsOfMessagesTo = (
+  { workspaceId, addresses }: Person,
+  also: RawBuilder<unknown> = sql`true`,
+): RawBuilder<unknown> => sql`
+  select id from messages
+  where to_address = any(${[...addresses]}::text[]) and workspace_id = ${workspaceId} and ${also}
+  union
+  select id from messages
+  where to_address <> lower(to_address collate "C") and lower(to_address collate "C") = any(${[...addresses]}::text[])
+    and workspace_id = ${workspaceId} and ${also}`;
+
+/** Messages to a person with their events, oldest first, from behind the one with the id `after`. */
+export async function readMessagesTo(
+  db: Kysely<MessagingTables>,
+  person: Person,
+  { after, limit }: { after: string; limit: number },
+): Promise<PersonMessage[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from (${idsOfMessagesTo(person, sql`id > ${after}`)}) found order by id limit ${limit}`.execute(
+    db,
+  );
+  const messages = await db
+    .selectFrom('messages as m')
+    .select(RECORD_COLUMNS)
+    .select(['accepted_seq', 'history', 'body', currentState('m').as('present')])
+    .where('id', '=', sql<string>`any(${rows.map(({ id }) => id)}::text[])`)
+    .orderBy('id')
+    .execute();
+  return messages.map((row) => ({ ...tracked(row), body: row.body ?? undefined }));
+}
