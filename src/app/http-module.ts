@@ -275,29 +275,16 @@ function readinessOf({ storage, temporal }: HttpModuleOptions, state: { started:
   return async (): Promise<Record<string, boolean>> => ({
     started: state.started,
     database: await answers(() => sql`select 1`.execute(db)),
-    temporal: await answers(() => temporalVersion(temporal)),
+    temporal: await answers(() => temporal.version()),
   });
 }
 
-async function temporalVersion({ connection }: Temporal): Promise<string> {
-  const info = await connection.withDeadline(Date.now() + 2_000, () =>
-    connection.workflowService.getSystemInfo({}),
-  );
-  return info.serverVersion;
-}
-
 function installationOf({ config, storage, temporal, temporalAt, processId }: HttpModuleOptions) {
+  const uiUrl = config.temporal.uiUrl ?? temporalAt.uiUrl;
   return installationReader({
-    ...{
-      db: storage.forRequests.tables<ProcessTables>(),
-      processId,
-      isManaged: config.databaseUrl === undefined,
-    },
-    temporal: {
-      ...{ address: temporalAt.address, namespace: temporal.namespace },
-      uiUrl: config.temporal.uiUrl ?? temporalAt.uiUrl,
-      version: () => temporalVersion(temporal),
-    },
+    ...{ db: storage.forRequests.tables<ProcessTables>(), processId },
+    isManaged: config.databaseUrl === undefined,
+    temporal: { ...temporal, address: temporalAt.address, uiUrl },
   });
 }
 

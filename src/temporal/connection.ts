@@ -25,6 +25,8 @@ export interface Temporal {
   /** On the workers' own connection, because only then can a start hand over the first task eagerly. */
   client: Client;
   namespace: string;
+  /** Of the server; rejects when it does not answer within two seconds. */
+  version(): Promise<string>;
   /** Call it after the workers have ended. */
   close(): Promise<void>;
 }
@@ -54,6 +56,11 @@ export async function openTemporal(options: OpenTemporalOptions): Promise<Tempor
       ...(options.interceptor && { interceptors: { workflow: [options.interceptor] } }),
     }),
     namespace,
+    async version() {
+      const { workflowService } = connection;
+      const info = await connection.withDeadline(Date.now() + 2_000, () => workflowService.getSystemInfo({}));
+      return info.serverVersion;
+    },
     close: () => connection.close(),
   };
 }
