@@ -203,7 +203,7 @@ async function sendEntries(db: Kysely<CampaignTables>, scope: Scope): Promise<En
     scope,
     sql`
       select updated_at as happened, 's.' || id as key, id as "sendId", uid, channel, state, code${valuesOf(scope, sql`content`)}
-      from durable_sends where id = any(array(${idsOfSendsTo(scope)}))`,
+      from durable_sends where workspace_id = ${scope.workspaceId} and id = any(array(${idsOfSendsTo(scope)}))`,
   );
   return rows.map((row) => ({ ...row, kind: 'send' }));
 }

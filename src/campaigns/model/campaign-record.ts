@@ -184,12 +184,14 @@ export async function findRun(
 export async function findRunWithRecipients(
   ...which: Parameters<typeof findRun>
 ): Promise<string | undefined> {
+  const [db, workspaceId] = which;
   const runId = await findRun(...which);
   if (runId === undefined) return undefined;
-  const run = await which[0]
+  const run = await db
     .selectFrom('runs')
     .select('recipients_deleted_at')
     .where('id', '=', runId)
+    .where('workspace_id', '=', workspaceId)
     .executeTakeFirst();
   return run?.recipients_deleted_at ? undefined : runId;
 }

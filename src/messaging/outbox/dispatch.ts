@@ -95,18 +95,17 @@ export class Dispatcher {
   };
 
   constructor(private readonly deps: Deps) {
-    const { db, holds, limits, log } = deps;
+    const { db, holds, limits, partitions, log } = deps;
     this.queue = new OutboxQueue({ limits, holds, wayOf: deps.wayOf });
     this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
     this.ways = new Ways({
       ...{ wayOf: deps.wayOf, log },
       open: (way, before) => this.openWay(way, before),
-      onProbe: () =>
-        void this.poller.bringForward(deps.partitions.all()).then((any) => any && this.lookAgain()),
+      onProbe: () => void this.poller.bringForward(partitions.all()).then((any) => any && this.lookAgain()),
     });
     this.expiring = new ExpiringMessages({
-      ...{ db, queue: this.queue, partitions: deps.partitions, log },
+      ...{ db, queue: this.queue, partitions, log },
       recordExpired: async (partition, messages) => {
         const [first] = messages;
         if (!first) return;
