@@ -181,9 +181,8 @@ export class Dispatcher {
   /** This process canceled the message; `cancels` is the partition's count since then. */
   canceled(partitionId: string, id: string, cancels: number): void {
     this.queue.drop([id]);
-    for (const partition of this.deps.partitions.all()) {
-      if (partition.id === partitionId && partition.cancels === cancels - 1) partition.cancels = cancels;
-    }
+    const partition = [...this.deps.partitions.all()].find((one) => one.id === partitionId);
+    if (partition?.cancels === cancels - 1) partition.cancels = cancels;
   }
 
   start(): void {
