@@ -37,7 +37,7 @@ const emailLayoutFile = join(ROOT, EMAIL_LAYOUT, 'dist', 'index.cjs');
 export async function prepare(purpose = 'work') {
   checkNode();
   try {
-    if (needsInstall(purpose) || needsBuild() || needsConsole()) await prepareAlone(purpose);
+    if (needsInstall(purpose) || needsBuild(purpose) || needsConsole()) await prepareAlone(purpose);
   } catch (error) {
     process.stderr.write(`This checkout cannot be prepared: ${error.message}\n`);
     process.exit(1);
@@ -51,7 +51,7 @@ async function prepareAlone(purpose) {
     // Asked again, because whoever held the lock has probably done the work.
     if (needsInstall(purpose)) await installPackages(purpose, lock);
     await Promise.all([
-      needsBuild() ? build(lock) : undefined,
+      needsBuild(purpose) ? build(purpose, lock) : undefined,
       needsConsole() ? buildConsole(lock) : undefined,
     ]);
   } finally {
@@ -71,15 +71,23 @@ function checkNode() {
   process.exit(1);
 }
 
-function needsBuild() {
-  const made = [stampFile, mainFile, bundleFile, tracedBundleFile, emailLayoutFile];
+function needsBuild(purpose) {
+  const made = [stampFile, mainFile, bundleFile, emailLayoutFile];
+  if (needsTracedBundle(purpose)) made.push(tracedBundleFile);
   if (!made.every((file) => existsSync(file))) return true;
   return readFileSync(stampFile, 'utf8') !== sourceHash();
 }
 
-async function build(lock) {
+/** A start that sends no traces leaves it out, because a newcomer waits for it. */
+function needsTracedBundle(purpose) {
+  return purpose === 'work' || Object.keys(process.env).some((name) => name.startsWith('OTEL_'));
+}
+
+async function build(purpose, lock) {
   const hash = sourceHash();
   rmSync(stampFile, { force: true });
+  // It would be taken for one of these sources if it were left, and not made again.
+  rmSync(tracedBundleFile, { force: true });
   // The compiler leaves out what its notes say is there; they are wrong when the output was removed.
   if (!existsSync(mainFile)) rmSync(join(dist, '.tsbuildinfo-build'), { force: true });
   // Types are checked by `npm run check`: here that would more than double a newcomer's wait.
@@ -92,13 +100,12 @@ async function build(lock) {
     lock,
   );
   removeOrphans();
-  await Promise.all(
-    [
-      ['Bundling workflows', bundler, 'plain'],
-      ['Bundling workflows with traces', bundler, 'traced'],
-      ['Bundling the email renderer', join(EMAIL_LAYOUT, 'build.mjs')],
-    ].map(([title, ...args]) => runStep(title, process.execPath, args, ROOT, lock)),
-  );
+  const bundles = [
+    ['Bundling workflows', bundler, 'plain'],
+    ['Bundling the email renderer', join(EMAIL_LAYOUT, 'build.mjs')],
+  ];
+  if (needsTracedBundle(purpose)) bundles.push(['Bundling workflows with traces', bundler, 'traced']);
+  await Promise.all(bundles.map(([title, ...args]) => runStep(title, process.execPath, args, ROOT, lock)));
   writeFileSync(stampFile, hash);
 }
 

@@ -70,9 +70,9 @@ mkdirSync('dist/workers', { recursive: true });
 writeFileSync('dist/src/main.js', 'console.log("main " + process.argv.slice(2).join(" "))');
 writeFileSync('dist/workers/bundle.js', \`
 const { appendFileSync, writeFileSync } = require('node:fs');
-appendFileSync('steps', 'bundle\\\\n');
-writeFileSync('dist/workflow-bundle.js', '');
-writeFileSync('dist/workflow-bundle-traced.js', '');
+const traced = process.argv[2] === 'traced';
+appendFileSync('steps', traced ? 'bundle with traces\\\\n' : 'bundle\\\\n');
+writeFileSync(traced ? 'dist/workflow-bundle-traced.js' : 'dist/workflow-bundle.js', '');
 \`);
 `;
 
@@ -82,8 +82,10 @@ appendFileSync('steps', 'email layout\\n');
 mkdirSync('packages/email-layout/dist', { recursive: true });
 writeFileSync('packages/email-layout/dist/index.cjs', '');
 `;
-/** The last three are made at once. */
-const BUILD = ['bundle', 'bundle', 'email layout', 'tsc'];
+/** All but the compiler's work is made at once. */
+const BUILD = ['bundle', 'bundle with traces', 'email layout', 'tsc'];
+/** Of a start that sends no traces. */
+const BUILD_TO_START = BUILD.filter((step) => step !== 'bundle with traces');
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'fanfare-prepare-'));
@@ -185,7 +187,7 @@ test('start installs what running needs, and other scripts the packages of tests
   };
   writeFileSync(join(root, 'package-lock.json'), LOCK_WITH_TESTS('1.0.0'));
   prepare('start.mjs');
-  expect(steps()).toEqual(['npm for running', ...BUILD]);
+  expect(steps()).toEqual(['npm for running', ...BUILD_TO_START]);
 
   // A tool of the tests that is missing keeps the product from nothing.
   writeFileSync(join(root, 'package-lock.json'), LOCK_WITH_TESTS('1.0.0', '2.0.0'));
@@ -198,9 +200,23 @@ test('start installs what running needs, and other scripts the packages of tests
   expect(steps()).toContain('npm for running');
 
   prepare();
-  expect(steps()).toEqual(['npm adds']);
+  expect(steps()).toEqual(['npm adds', ...BUILD]);
   prepare('start.mjs');
   expect(steps()).toEqual([]);
+});
+
+test('start makes the bundle with traces where traces are sent, and never leaves one of other sources', () => {
+  const traced = () => existsSync(join(root, 'dist', 'workflow-bundle-traced.js'));
+  prepare();
+  expect(traced()).toBe(true);
+  appendFileSync(join(root, 'src', 'deep', 'a.ts'), 'export const b = 2;');
+  prepare('start.mjs');
+  expect(traced()).toBe(false);
+  steps();
+  env.OTEL_EXPORTER_OTLP_ENDPOINT = 'http://127.0.0.1:4318';
+  prepare('start.mjs');
+  expect(traced()).toBe(true);
+  expect(steps()).toEqual(BUILD);
 });
 
 test('an installation that was cut off is made again', () => {
