@@ -139,9 +139,10 @@ export function createOverview({
   accounts,
 }: {
   storage: Tables;
-  delivery: Pick<Delivery, 'accountStates'>;
+  delivery: Pick<Delivery, 'accountStates' | 'accountFault'>;
   accounts: { list(): Promise<Account[]> };
 }): (workspaceId: string) => Promise<Overview> {
+  const startedAt = new Date().toISOString();
   const messaging = storage.tables<MessagingTables>();
   const outboxOf = createOutboxOverview(messaging, stoppedWorkspaces);
   return async (workspaceId) => {
@@ -153,13 +154,22 @@ export function createOverview({
       readLastHour(messaging, workspaceId),
     ]);
     const own = known.filter((account) => !account.disabled && isOpenTo(account, workspaceId));
-    return { campaigns, outbox, accounts: own.flatMap((one) => standOf(one, stands)), lastHour };
+    const standOfOne = (account: Account) => {
+      const fault = delivery.accountFault(account.id);
+      return fault === undefined ? standOf(account, stands) : [unopened(account, fault, startedAt)];
+    };
+    return { campaigns, outbox, accounts: own.flatMap(standOfOne), lastHour };
   };
 }
 
 const WORST_FIRST = ['paused', 'throttled', 'ok'] as const;
 
-/** An account with several channels stands as its worst one does. One that could not be opened here has no state. */
+/** An account that this process could not open, such as one whose secrets cannot be read. */
+const unopened = ({ id, name, kind }: Account, reason: string, since: string): AccountStand => ({
+  ...{ id, name, kind, state: 'paused', reason, since },
+});
+
+/** An account with several channels stands as its worst one does. */
 function standOf(
   { id, name, kind }: Account,
   stands: readonly (AccountState & { since: string })[],

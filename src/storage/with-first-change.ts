@@ -109,9 +109,13 @@ function withLiterals({ text, values }: Statement): string {
 const isBegin = (text: string) => text === 'begin' || text.startsWith('start transaction');
 
 /** `for update` only locks. A parameter is never part of the text. */
-const mayChange = (text: string) => /\b(insert into|delete from|(?<!\b(?:for|key) )update)\b/i.test(text);
+const mayChange = (text: string) =>
+  /\b(insert into|delete from|(?<!\b(?:for|key) )update)\b/i.test(text) && !isNote(text);
+
+/** What a call leaves under its Idempotency-Key (messaging/idempotency.ts), also when it changes nothing. */
+const isNote = (text: string) => /^\s*insert into idempotency_keys\b/i.test(text);
 
 /** A query that changes rows on its way is a select to the server, and counts the rows that it returns. */
 function hasChanged(text: string, { command, rowCount }: QueryResult): boolean {
-  return (rowCount ?? 0) > 0 && (command !== 'SELECT' || mayChange(text));
+  return (rowCount ?? 0) > 0 && !isNote(text) && (command !== 'SELECT' || mayChange(text));
 }

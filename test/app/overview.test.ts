@@ -32,7 +32,10 @@ describeWithDatabase('the overview of a workspace', (database) => {
   const overview = (stands: object[] = [], accounts: Account[] = []) =>
     createOverview({
       storage,
-      delivery: { accountStates: async () => stands as never },
+      delivery: {
+        accountStates: async () => stands as never,
+        accountFault: (id) => (id === 'acc_unreadable' ? 'key_missing' : undefined),
+      },
       accounts: { list: async () => accounts },
     });
 
@@ -148,9 +151,14 @@ describeWithDatabase('the overview of a workspace', (database) => {
       account('acc_own', { workspaces: [rig.workspaceId] }),
       account('acc_foreign', { workspaces: ['ws_other'] }),
       account('acc_off', { disabled: true }),
+      account('acc_unreadable'),
     ];
     expect((await overview(stands, accounts)(rig.workspaceId)).accounts).toEqual([
       { id: 'acc_own', name: 'Account acc_own', kind: 'http', state: 'paused', reason: '401', since: at },
+      {
+        ...{ id: 'acc_unreadable', name: 'Account acc_unreadable', kind: 'http' },
+        ...{ state: 'paused', reason: 'key_missing', since: expect.stringMatching(/Z$/) },
+      },
     ]);
     const { delivery } = await rig.process();
     expect(delivery.accountStands()).toContainEqual({

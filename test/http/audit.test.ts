@@ -145,6 +145,17 @@ describeWithDatabase('the audit log', (database) => {
     expect(rows).toEqual([{ count: 3 }]);
   });
 
+  test('what stands in place of an id may be an address, which is not kept', async () => {
+    const headers = { 'x-api-key': owner.apiKey, authorization: 'Bearer nothing' };
+    await api.call('PUT', '/holds/ada%40example.com', { headers });
+    await api.call('DELETE', '/holds/%2B12025550123', { headers });
+    const refused = (await read('order=oldest')).filter(({ result }) => result === 'refused');
+    expect(refused.map(({ action, object }) => [action, object])).toEqual([
+      ['hold.put', { kind: 'hold', id: null }],
+      ['hold.release', { kind: 'hold', id: null }],
+    ]);
+  });
+
   test('log-ins of users and clients are told, right and wrong', async () => {
     await api.call('POST', '/api/session', { body: { email: owner.user.email, password: 'wrong' } });
     const token = (secret: string) =>

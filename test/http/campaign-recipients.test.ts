@@ -3,6 +3,7 @@
 import { sql } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { audienceOf } from '../../src/campaigns/audience/audience-sql';
+import { eraseContact } from '../../src/campaigns/contacts/erase-contact';
 import { loadRun } from '../../src/campaigns/runs/runs';
 import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, SMS } from './campaigns-rig';
@@ -65,6 +66,20 @@ describeWithDatabase('recipients in a campaign’s own request', (database) => {
       [phone(1), { NAME: 'N1' }],
       [phone(2), { NAME: 'N2' }],
     ]);
+  });
+
+  test('a person who is erased no longer counts, and a campaign without another is not started', async () => {
+    const { body } = await create({ ...DRAFT, recipients: [named(91), named(92)] });
+    const erase = async (externalId: string) => {
+      const { id = '' } = (await contact(externalId)) ?? {};
+      await eraseContact(rig.db(), { workspaceId: 'ws_a', contactId: id }, async () => undefined);
+    };
+    await erase('p-91');
+    expect(await detail(body.data.id)).toMatchObject({ inline: 1 });
+    await erase('p-92');
+    expect(await detail(body.data.id)).toMatchObject({ inline: 0 });
+    const started = await act(body.data.id, 'start');
+    expect([started.status, started.body.code]).toEqual([422, 'no_audience']);
   });
 
   test('recipients beside a list are one audience, in which each contact is once', async () => {

@@ -64,6 +64,17 @@ describeWithDatabase('a companion of the first change', (database) => {
     expect(await notes()).toEqual(['again']);
   });
 
+  test('is not written with the note of an Idempotency-Key alone', async () => {
+    await client.query('create table if not exists idempotency_keys (note text)');
+    const noted = "insert into idempotency_keys values ('a') returning 1 as attempt";
+    await transaction(noting('never'), noted);
+    const companion = noting('with the change');
+    await withFirstChange(companion, () => connection().query(noted, []));
+    expect(await notes()).toEqual([]);
+    await transaction(companion, noted, "insert into changes values ('a')");
+    expect(await notes()).toEqual(['with the change']);
+  });
+
   test('makes a statement without a transaction one', async () => {
     await withFirstChange(noting('alone'), () => connection().query("insert into changes values ('a')", []));
     expect(await notes()).toEqual(['alone']);

@@ -53,7 +53,7 @@ export async function eraseContact(
       .values({ id, workspace_id: workspaceId, contact_id: contactId, addresses, words })
       .execute();
     await suppress(tx, workspaceId, addresses);
-    await sql`delete from contact_list_members where contact_id = ${contactId}`.execute(tx);
+    await leaveLists(tx, workspaceId, [contactId]);
     await sql`delete from contacts where id = ${contactId} and workspace_id = ${workspaceId}`.execute(tx);
     await forgetElsewhere(tx, workspaceId, addresses);
     return { id, contactId };
@@ -99,7 +99,7 @@ async function forgetElsewhere(
       or ((${has('phone')} and c.phone is not null and left(c.identity, 2) <> 'p:') and c.email is null))`;
   const { rows } = await gone.execute(tx);
   const ids = rows.map(({ id }) => id);
-  await sql`delete from contact_list_members where contact_id = any(${ids}::text[])`.execute(tx);
+  await leaveLists(tx, workspaceId, ids);
   await sql`delete from contacts where id = any(${ids}::text[]) and workspace_id = ${workspaceId}`.execute(
     tx,
   );
@@ -109,6 +109,22 @@ async function forgetElsewhere(
   );
   await sql`update contacts c set phone = null, updated_at = now()
     where c.workspace_id = ${workspaceId} and ${has('phone')} and c.phone is not null and left(c.identity, 2) <> 'p:'`.execute(
+    tx,
+  );
+}
+
+/** Campaigns count the recipients of their own, who are on a list too. */
+async function leaveLists(
+  tx: Transaction<CampaignTables>,
+  workspaceId: string,
+  contactIds: readonly string[],
+): Promise<void> {
+  await sql`
+    with gone as (
+      delete from contact_list_members where contact_id = any(${[...contactIds]}::text[]) returning list_id
+    ), fewer as (select list_id, count(*)::int as members from gone group by list_id)
+    update campaigns set own_members = own_members - fewer.members
+    from fewer where campaigns.own_list_id = fewer.list_id and campaigns.workspace_id = ${workspaceId}`.execute(
     tx,
   );
 }

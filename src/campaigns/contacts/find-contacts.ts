@@ -34,6 +34,11 @@ export async function findContacts(
 /** What a search compares: its text in lower case, and its digits where it may be a phone number. */
 export interface ContactPrefix {
   text: string;
+  /**
+   * The text as the indexes may have it, which lower the letters A to Z alone: as it was given, and with all of its other
+   * letters small or large.
+   */
+  indexed: string[];
   phone: string | undefined;
   hidesAddresses: boolean;
 }
@@ -43,12 +48,16 @@ export function contactPrefix(
   search: string | undefined,
   { hidesAddresses = false }: Pick<ContactPage, 'hidesAddresses'>,
 ): ContactPrefix | undefined {
-  const text = search?.trim().toLowerCase();
-  if (!text) return undefined;
+  const given = search?.trim();
+  if (!given) return undefined;
+  const text = given.toLowerCase();
+  const indexed = [...new Set([given, text, given.toUpperCase()].map(lowerAToZ))];
   const digits = text.replace(/\D/g, '');
   const mayBePhone = /^\+?[\d\s().\-/]+$/.test(text) && digits !== '';
-  return { text, phone: mayBePhone ? `+${digits.replace(/^00/, '')}` : undefined, hidesAddresses };
+  return { text, indexed, phone: mayBePhone ? `+${digits.replace(/^00/, '')}` : undefined, hidesAddresses };
 }
+
+const lowerAToZ = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /**
  * The ids of the contacts that match, if they are few. Undefined for more: reading the list in its order then finds a
@@ -57,13 +66,13 @@ export function contactPrefix(
 export async function fewMatching(
   db: Kysely<CampaignTables>,
   workspaceId: string,
-  { text, phone, hidesAddresses }: ContactPrefix,
+  { indexed, phone, hidesAddresses }: ContactPrefix,
 ): Promise<string[] | undefined> {
   const identity = sql`lower(identity collate "C")`;
-  const emails = [
+  const emails = indexed.flatMap((text) => [
     within(identity, `e:${text}`),
     sql`${within(sql`lower(email collate "C")`, text)} and email is not null and left(identity, 2) <> 'e:'`,
-  ];
+  ]);
   const phones =
     phone === undefined
       ? []
@@ -71,9 +80,10 @@ export async function fewMatching(
           within(identity, `p:${phone}`),
           sql`${within(sql`(phone collate "C")`, phone)} and phone is not null and left(identity, 2) <> 'p:'`,
         ];
+  const externalIds = indexed.map((text) => within(identity, `x:${text}`));
   const conditions = hidesAddresses
-    ? [sql`${within(identity, `x:${text}`)} and ${NO_ADDRESS}`]
-    : [within(identity, `x:${text}`), ...emails, ...phones];
+    ? externalIds.map((condition) => sql`${condition} and ${NO_ADDRESS}`)
+    : [...externalIds, ...emails, ...phones];
   const most = LIMITS.searchedByIdMax + 1;
   // Each condition has an index of its own, and reads one row more than counts as few.
   const parts = conditions.map(

@@ -59,7 +59,8 @@ export async function searchedRecipients(
 }
 
 /** An address as it is compared whole. */
-const keysOf = ({ text, phone }: ContactPrefix): string[] => (phone === undefined ? [text] : [text, phone]);
+const keysOf = ({ indexed, phone }: ContactPrefix): string[] =>
+  phone === undefined ? indexed : [...indexed, phone];
 
 function mailboxesOf(runId: string, prefix: ContactPrefix): RawBuilder<unknown> {
   return sql`

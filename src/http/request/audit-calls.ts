@@ -156,9 +156,12 @@ const callOf = (request: FastifyRequest, { workspaceId, actor }: Known) => ({
   requestId: request.id,
 });
 
+/** A refused call may have an email address or a phone number in place of an id, and entries are kept for years. */
+const ADDRESS = /@|^\+?[\d\s().-]{7,}$/;
+
 function objectOf(request: FastifyRequest, rule: AuditRule, { workspaceId, userId }: Known) {
   const { kind, id } = { kind: rule.object, id: idOf() };
-  return { kind, id: id ?? null };
+  return { kind, id: id === undefined || ADDRESS.test(id) ? null : id };
 
   function idOf(): string | undefined {
     if (rule.makes) return request.audited?.made;
