@@ -106,6 +106,26 @@ describeWithDatabase('the audit log', (database) => {
     expect(await read()).toEqual(before);
   });
 
+  test('an Idempotency-Key makes a change of none, and takes none away', async () => {
+    const call = (path: string, body: object | undefined, key: string) =>
+      api.call('POST', path, { headers: { ...session, 'idempotency-key': key }, body });
+    const { body: list } = await makeList('Readers');
+    const text = { templateName: 'Open', channel: 'sms', body: 'We are open' };
+    const { body: made } = await call('/api/template/', text, 'template');
+    const sms = { shortCode: '12345', templateId: made.template.id, version: 1 };
+    const draft = {
+      campaignId: null,
+      name: 'Open',
+      channel: ['sms'],
+      contactListId: [list.data.id],
+      start: false,
+    };
+    const { body } = await call('/api/campaign', { ...draft, settings: { sms } }, 'campaign');
+    const cancel = `/api/campaign/${body.data.id}/cancel`;
+    for (const key of ['first', 'second']) expect((await call(cancel, undefined, key)).status).toBe(200);
+    expect(await actions('action=campaign.cancel')).toHaveLength(1);
+  });
+
   test('an entry that cannot be written takes its change back, and a change that fails its entry', async () => {
     await sql`alter table audit_entries add constraint refused check (action <> 'contact-list.create') not valid`.execute(
       db,
