@@ -128,12 +128,13 @@ describeWithDatabase('a workspace that is stopped', (database) => {
     await stopsOf(one).begin(rig.workspaceId, BECAUSE);
     const expiresAt = Date.now() + 1_500;
     const late = { expiresAt: new Date(expiresAt).toISOString() };
+    const sendAt = new Date(expiresAt + 60_000).toISOString();
     await accept(rig.sms('m1', late), rig.sms('m2', { ...late, campaign: 'c1' }), rig.sms('m3'));
-    await untilState('m1', 'expired');
-    await untilState('m2', 'expired');
+    await accept(rig.sms('m4', { ...late, sendAt }));
+    for (const uid of ['m1', 'm2', 'm4']) await untilState(uid, 'expired');
     const events = await allEvents(one.delivery, rig.workspaceId);
     const told = events.filter(({ type }) => type === 'expired').map(({ at }) => Date.parse(at) - expiresAt);
-    expect(told).toHaveLength(2);
+    expect(told).toHaveLength(3);
     expect(Math.max(...told)).toBeLessThan(5_000);
     await stopsOf(one).end(rig.workspaceId);
     await untilState('m3', 'sent');

@@ -20,8 +20,8 @@ interface Deps {
 }
 
 /**
- * Ends due messages whose time is over while nothing takes them to the carrier: their account is refused, their tag
- * is held, or too much stands before them. Those in a group are left alone, because they may be with the carrier.
+ * Ends waiting messages whose time is over while nothing takes them to the carrier: their account is refused, their tag
+ * is held, too much stands before them, or they are scheduled for later than they may leave. Those in a group are left alone, because they may be with the carrier.
  * Killed before the record, the messages are in the table as before.
  */
 export class ExpiringMessages {
@@ -87,7 +87,7 @@ async function overdueIds(db: Kysely<MessagingTables>, partition: Partition): Pr
   const { rows } = await sql<{ id: string }>`
     select m.id from messages m
     where m.lane = ${partition.id} and m.expires_at is not null and m.expires_at < now()
-      and m.due_at is not null and m.due_at <= now()
+      and m.due_at is not null
       and not exists (
         select 1 from handover_batches b where b.lane = m.lane and m.id = any(b.message_ids)
       )
