@@ -21,8 +21,8 @@ interface Deps {
 
 /**
  * Ends waiting messages whose time is over while nothing takes them to the carrier: their account is refused, their tag
- * is held, too much stands before them, or they are scheduled for later than they may leave. Those in a group are left alone, because they may be with the carrier.
- * Killed before the record, the messages are in the table as before.
+ * is held, too much stands before them, or they are scheduled for later than they may leave. Those in a group are left
+ * alone, because they may be with the carrier. Killed before the record, the messages are in the table as before.
  */
 export class ExpiringMessages {
   private timer: NodeJS.Timeout | undefined;
