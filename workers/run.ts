@@ -9,7 +9,7 @@ import type { WorkerTracing } from '../src/tracing/tracing';
 import { BUNDLE_FILE, TRACED_BUNDLE_FILE } from './bundle';
 
 export interface RunningWorkers {
-  /** Settles when a worker has failed beyond repair, or when all workers are stopped. */
+  /** Rejects when a worker has failed beyond repair or ended unasked; resolves when all workers are stopped. */
   done: Promise<void>;
   /** Takes no new work, waits until running activities reach a safe point, and resolves. */
   stop(): Promise<void>;
@@ -82,11 +82,17 @@ export async function runWorkers(options: {
       }),
     );
   }
-  const runs = workers.map((worker) => worker.run());
+  let stopping = false;
+  const runs = workers.map(async (worker) => {
+    await worker.run();
+    // Its campaigns would stand still while the process answers requests.
+    if (!stopping) throw new Error(`The worker of ${worker.options.taskQueue} stopped by itself`);
+  });
   const done = Promise.all(runs).then(() => undefined);
   return {
     done,
     async stop() {
+      stopping = true;
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
       await done.catch(() => undefined);
     },

@@ -13,6 +13,9 @@ const EXPECTED = /^No (workflows|activities|Nexus services) registered/;
  */
 export function installTemporalRuntime(log: Log, metricsAt?: string): void {
   Runtime.install({
+    // The program stops its workers itself (app/shutdown.ts). By default the SDK also stops them at SIGQUIT and
+    // SIGUSR2, after which the process would go on answering requests while its campaigns stand still.
+    shutdownSignals: [],
     telemetryOptions: {
       // By default the native half writes past our log, in colours, whatever LOG_LEVEL says.
       logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }) },
