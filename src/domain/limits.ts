@@ -328,8 +328,10 @@ export const LIMITS = {
   /** Rendered text of one batch, because templates can be large and each message has its own copy. */
   handoverChars: 16 * MiB,
   /** Marketing messages of a channel in memory between acceptance and hand-over, shared by its flows; the rest
-   * wait in the table. Each flow has at least the second number, enough for its turns until the next read. */
-  queuedMessages: 5_000,
+   * wait in the table. As many as campaigns of one workspace may offer: with a third of it, seven in ten
+   * messages of a campaign were read from the table again. Each flow has at least the second number, enough for
+   * its turns until the next read. */
+  queuedMessages: 15_000,
   queuedPerFlowMin: 50,
   /** For each transactional flow. */
   queuedTransactional: 500,

@@ -25,6 +25,7 @@ export interface HttpProviderOptions {
 export function openHttpProvider(options: HttpProviderOptions): Provider {
   const { channel, idempotent } = options;
   const url = new URL(options.url);
+  const constant = constantParts(url, options.headers);
   const batchMax = LIMITS.httpProviderConnections;
   const carrier = openHttpCarrier({
     url,
@@ -34,7 +35,7 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
   });
 
   async function handOne(message: HandOver, mayBegin: MayBegin): Promise<HandOverResult> {
-    const answer = await carrier.ask(requestFor(message, url, options.headers), mayBegin);
+    const answer = await carrier.ask(requestFor(message, constant), mayBegin);
     if ('status' in answer) {
       return resultOf(answer, readBody(answer.text), { messageId: message.id, prefix: 'http' });
     }
@@ -53,24 +54,24 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
   };
 }
 
-function requestFor(
-  message: HandOver,
-  url: URL,
-  own: Record<string, string> = {},
-): Dispatcher.DispatchOptions {
-  const headers: Record<string, string> = {
-    ...own,
-    'content-type': 'application/json',
-    'idempotency-key': message.id,
-  };
+/** What every request has in common. */
+function constantParts(url: URL, own: Record<string, string> = {}) {
+  const headers: Record<string, string> = { ...own, 'content-type': 'application/json' };
   if (url.username || url.password) {
     const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
     headers.authorization = `Basic ${Buffer.from(user).toString('base64')}`;
   }
+  return { path: url.pathname + url.search, headers };
+}
+
+function requestFor(
+  message: HandOver,
+  { path, headers }: ReturnType<typeof constantParts>,
+): Dispatcher.DispatchOptions {
   return {
     method: 'POST',
-    path: url.pathname + url.search,
-    headers,
+    path,
+    headers: { ...headers, 'idempotency-key': message.id },
     body: JSON.stringify({ ...message, workspaceId: undefined }),
   };
 }

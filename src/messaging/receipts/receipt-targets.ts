@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import { LIMITS } from '../../domain/limits';
-import { MESSAGE_RANK, type MessageState } from '../../domain/message';
+import { MESSAGE_RANK, MESSAGE_STATES, type MessageState } from '../../domain/message';
+import type { NewEvent } from '../events/event-rows';
 import type { AttemptResult } from '../model/attempt-result';
 import type { MessagingTables } from '../model/tables';
 import type { ReceiptTarget } from './receipt-change';
@@ -36,8 +37,17 @@ export function createReceiptTargets(db: Kysely<MessagingTables>): ReceiptTarget
     handedOver(provider, attemptResults) {
       for (const { message, attempt, state } of attemptResults) {
         const { id, workspaceId, uid, channel, campaign = null } = message;
-        const common = { id, workspace_id: workspaceId, uid, channel, campaign };
-        recent.set(id, { ...common, state, attempt, provider, history: [{ type: state }] });
+        recent.set(id, {
+          id,
+          workspace_id: workspaceId,
+          uid,
+          channel,
+          campaign,
+          state,
+          attempt,
+          provider,
+          history: HISTORY_OF[state],
+        });
       }
       // The first keys are the messages handed over longest ago.
       for (const id of recent.keys()) {
@@ -55,5 +65,11 @@ export function createReceiptTargets(db: Kysely<MessagingTables>): ReceiptTarget
     forget: (messageId) => recent.delete(messageId),
   };
 }
+
+/** Shared by all messages in a state, because each message in the cache outlives many collections of memory. */
+const HISTORY_OF = Object.fromEntries(MESSAGE_STATES.map((state) => [state, [{ type: state }]])) as Record<
+  MessageState,
+  Pick<NewEvent, 'type'>[]
+>;
 
 export const isEnd = (state: MessageState): boolean => MESSAGE_RANK[state] > MESSAGE_RANK.unknown;

@@ -63,6 +63,7 @@ function draftOf(
   const paramsJson = message.params ? JSON.stringify(params) : '{}';
   const scheduled = message.sendAt !== undefined && Date.parse(message.sendAt) > nowMs;
   const id = newId('msg', nowMs);
+  const routed = { ...message, id, workspaceId };
   const ending = suffixOf(message, text, policy);
   const filled = () => filledText(message, template, ending, params);
   return {
@@ -89,12 +90,11 @@ function draftOf(
     sendAt: message.sendAt,
     expiresAt: message.expiresAt,
     expiresAtMs: message.expiresAt === undefined ? undefined : Date.parse(message.expiresAt),
-    flow: flowOf(workspaceId, message, flowWay?.({ ...message, id, workspaceId })),
+    flow: flowOf(workspaceId, message, flowWay?.(routed)),
     attempt: 0,
     ending,
     refusal:
-      refusedSender(workspaceId, message, policy, senderRule) ??
-      impossible?.({ ...message, id, workspaceId }, { filled, template }),
+      refusedSender(workspaceId, message, policy, senderRule) ?? impossible?.(routed, { filled, template }),
     size: 500 + paramsJson.length + (message.body?.length ?? 0),
   };
 }

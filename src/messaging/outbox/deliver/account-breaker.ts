@@ -95,8 +95,13 @@ export class AccountBreaker {
     messages: readonly HandOver[],
     results: readonly HandOverResult[],
     startedMs: number,
-  ): HandOverResult[] {
+  ): readonly HandOverResult[] {
     const nowMs = Date.now();
+    // Nearly always: the carrier refuses nothing and takes everything.
+    if (!this.refusal && results.length > 0 && results.every(({ kind }) => kind === 'accepted')) {
+      this.lastTakenMs = nowMs;
+      return results;
+    }
     const takesOthers = results.some(({ kind }) => kind === 'accepted' || kind === 'rejected');
     if (results.some(({ kind }) => kind === 'accepted')) this.lastTakenMs = nowMs;
     const classified = results.map((result, i) => this.withoutRecipient(messages[i], result, startedMs));

@@ -5,6 +5,7 @@ import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
 import type { DeliveryObserver, MessageTraces } from '../../model/observer';
 import { AccountBreaker, type Refusal } from './account-breaker';
+import { AnswerDeadlines } from './answer-deadlines';
 import { Pace } from './pace';
 
 /**
@@ -35,7 +36,7 @@ export interface ProviderLimiter {
   /** The carrier refused our account: one message at a time may be with it. */
   readonly isTrying: boolean;
   /** Hands messages over; answers one result each and never throws. */
-  handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
+  handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<readonly HandOverResult[]>;
   /** The same for one message of many that are answered each by itself; `onResults` says what it means. */
   handOverOne(message: HandOver, mayLeave: MayLeave): Promise<HandOverResult>;
   onResults(messages: readonly HandOver[], results: readonly HandOverResult[]): readonly HandOverResult[];
@@ -80,6 +81,7 @@ class WayLimiter implements ProviderLimiter {
   private throttledSinceMs = 0;
   private readonly throttle = new LongThrottle();
   private readonly breaker: AccountBreaker;
+  private readonly deadlines = new AnswerDeadlines();
   private isLed = false;
   private ledSinceMs = Date.now();
   pausedUntilMs: ProviderLimiter['pausedUntilMs'];
@@ -175,21 +177,22 @@ class WayLimiter implements ProviderLimiter {
       startedAt,
     );
     const tookMs = Date.now() - startedAt;
-    this.report(messages, results, startedAt);
+    this.report(messages, startedAt);
+    this.reportAnswers(results);
     this.adapt(tookMs, messages.length);
     this.pauseAfter(messages, results);
-    // A message without an answer may have been taken.
-    return messages.map((_, i) => results[i] ?? { kind: 'unknown' });
+    return results;
   };
 
   readonly handOverOne: ProviderLimiter['handOverOne'] = async (message, mayLeave) => {
     const startedAt = Date.now();
+    const messages = [message];
     const [result] = this.breaker.onResults(
-      [message],
-      this.seen(await this.answersOf([message], mayLeave)),
+      messages,
+      this.seen(await this.answersOf(messages, mayLeave)),
       startedAt,
     );
-    this.report([message], [result], startedAt);
+    this.report(messages, startedAt);
     // At once, since what is recorded a moment later would let others leave meanwhile.
     if (result?.kind === 'account') this.pauseAfter([message], [result]);
     if (result?.kind === 'stayed' && result.pauseMs !== undefined) {
@@ -200,6 +203,7 @@ class WayLimiter implements ProviderLimiter {
   };
 
   readonly onResults: ProviderLimiter['onResults'] = (messages, results) => {
+    this.reportAnswers(results);
     if (this.size < this.sizeMax && results.some(({ kind }) => kind === 'accepted')) {
       this.size = Math.min(this.sizeMax, this.size * 2);
     }
@@ -246,15 +250,10 @@ class WayLimiter implements ProviderLimiter {
     }
   }
 
-  private report(
-    messages: readonly HandOver[],
-    results: readonly (HandOverResult | undefined)[],
-    startedAtMs: number,
-  ): void {
+  private report(messages: readonly HandOver[], startedAtMs: number): void {
     const { name } = this.provider;
     const tookMs = Date.now() - startedAtMs;
     this.observer?.handedOver(this.channel, name, messages.length, tookMs, this.options.id);
-    this.observer?.answered?.(this.channel, this.options.id ?? name, kindsOf(messages, results));
     this.options.traces?.left(messages, {
       channel: this.channel,
       provider: name,
@@ -264,17 +263,27 @@ class WayLimiter implements ProviderLimiter {
     });
   }
 
+  private reportAnswers(results: readonly HandOverResult[]): void {
+    if (!this.observer?.answered) return;
+    this.observer.answered(this.channel, this.options.id ?? this.provider.name, kindsOf(results));
+  }
+
   private async answersOf(
     messages: readonly HandOver[],
     mayLeave: MayLeave | undefined,
   ): Promise<HandOverResult[]> {
-    return withinTime(this.provider, messages, mayLeave).catch((error: unknown) => {
+    try {
+      const results = await this.deadlines.within(this.provider.handOver(messages, mayLeave));
+      if (results.length === messages.length) return results;
+      return messages.map((_, i): HandOverResult => results[i] ?? { kind: 'unknown' });
+    } catch (error) {
       this.log.error(
         { err: error, provider: this.provider.name, channel: this.channel },
         'Provider failed during a hand-over',
       );
-      return [];
-    });
+      // A message without an answer may have been taken.
+      return messages.map((): HandOverResult => ({ kind: 'unknown' }));
+    }
   }
 }
 
@@ -310,32 +319,9 @@ export function throttledSenders(
   );
 }
 
-async function withinTime(
-  provider: Provider,
-  messages: readonly HandOver[],
-  mayLeave: MayLeave | undefined,
-): Promise<HandOverResult[]> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<HandOverResult[]>((_, reject) => {
-    const ms = LIMITS.handoverTimeoutSeconds * 1_000;
-    timer = setTimeout(() => reject(new Error(`No answer within ${ms} ms`)), ms);
-    timer.unref();
-  });
-  try {
-    return await Promise.race([provider.handOver(messages, mayLeave), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** An answer that is missing is unknown. */
-function kindsOf(
-  messages: readonly HandOver[],
-  results: readonly (HandOverResult | undefined)[],
-): Map<string, number> {
+function kindsOf(results: readonly HandOverResult[]): Map<string, number> {
   const counts = new Map<string, number>();
-  for (let i = 0; i < messages.length; i++) {
-    const { kind } = results[i] ?? { kind: 'unknown' };
+  for (const { kind } of results) {
     if (kind !== 'stayed') counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
   return counts;
