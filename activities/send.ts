@@ -133,7 +133,9 @@ class PageSender {
       // Messages that an earlier attempt may have sent are asked for once more, even if their time is over by
       // now.
       const doubtful = page.offered - page.resolved;
-      const most = doubtful || Math.min(chunk, page.size - page.resolved);
+      const isFirst = page.resolved === 0 && page.page === 0 && page.shard === 0;
+      const largest = isFirst && able.has('bulk') ? LIMITS.firstChunkRecipients : chunk;
+      const most = doubtful || Math.min(largest, page.size - page.resolved);
       const permission = await awaitRateLimit(this.deps.db, run.runId, { least: doubtful, most });
       if (permission.kind !== 'granted') return permission;
       // Messages in doubt need no room: they are in the outbox already, or are offered again under the same

@@ -548,7 +548,7 @@ export const LIMITS = {
   receiptDataChars: 16 * KiB,
   providerIdChars: 200,
   /** Concurrent POSTs to one carrier: with answers of 50 ms, 4,000 messages a second. */
-  httpProviderConnections: 200,
+  httpProviderConnections: 300,
   /** Even with every answer this slow, open batches end within `handoverTimeoutSeconds`. */
   httpProviderAnswerMs: 20_000,
   httpProviderAnswerBytes: 64 * KiB,
@@ -656,8 +656,8 @@ export const LIMITS = {
   /** Where recipients are due at different hours, a shard is frozen in one transaction; with more shards it
    * stays short. */
   shardsPerChannelByHours: 64,
-  /** The first shard of an audience of more than twice as many; each further one is twice as large. The first one
-   * is filled within a tenth of a second, and sent while the others are. */
+  /** The first shard of an audience of more than twice as many; further ones are twice as large as the one before, the
+   * last up to three times. The first one is filled within a tenth of a second, and sent while the others are. */
   firstShardContacts: 2_500,
   /** Contacts frozen in one transaction: a tenth of a second's work, after which control is read. */
   audiencePieceContacts: 5_000,
@@ -687,6 +687,9 @@ export const LIMITS = {
   paceSecondPageWorker: 500,
   /** Recipients of one request, and what a crash leaves in doubt per page worker. */
   chunkRecipients: 1_000,
+  /** The first chunk of a run that is sent in bulk is small, so that its messages leave while the next chunk is
+   * stored. */
+  firstChunkRecipients: 200,
   /** Without bulk sends a chunk is smaller, so that control is read and results are recorded as often. */
   singleChunkRecipients: 500,
   /** Concurrent requests to a service about which only the specification is known. */

@@ -90,7 +90,7 @@ describeWithDatabase('freezing an audience', (database) => {
   });
 
   test('cuts a large audience into shards that cover it without gap or overlap', async () => {
-    const contacts = LIMITS.recipientsPerShard + 101;
+    const contacts = 3 * LIMITS.firstShardContacts;
     const planted = await plantRun(db, { contacts });
     expect(await freeze(planted, [])).toBe(2);
     const shards = await db

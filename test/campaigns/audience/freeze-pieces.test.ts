@@ -291,9 +291,10 @@ describeWithDatabase('an audience that is frozen in pieces', (database) => {
 describe('where an audience is cut into shards', () => {
   test('is one for a small audience, and begins with small ones for a large one', () => {
     expect(shardEnds(0, false)).toEqual([0]);
-    expect(shardEnds(25_000, false)).toEqual([2_500, 25_000]);
     expect(shardEnds(5_000, false)).toEqual([5_000]);
-    expect(shardEnds(25_101, false)).toEqual([2_500, 25_101]);
+    expect(shardEnds(10_000, false)).toEqual([2_500, 10_000]);
+    expect(shardEnds(20_000, false)).toEqual([2_500, 7_500, 20_000]);
+    expect(shardEnds(25_101, false)).toEqual([2_500, 7_500, 16_301, 25_101]);
     expect(shardEnds(1_000_000, false).slice(0, 4)).toEqual([2_500, 7_500, 17_500, 37_500]);
     expect(shardEnds(1_000_000, false)).toHaveLength(16);
     expect(shardEnds(1_000_000, true)).toHaveLength(40);
