@@ -60,6 +60,7 @@ import * as roomForReceipts from './migrations/0111-room-for-receipts';
 import * as accountSenders from './migrations/0114-account-senders';
 import * as mixedCaseAddresses from './migrations/0116-mixed-case-addresses';
 import * as campaignsInUse from './migrations/0117-campaigns-in-use';
+import * as roomForOutcomes from './migrations/0118-room-for-outcomes';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -121,6 +122,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0104-account-pauses': accountPauses.UP,
   '0116-mixed-case-addresses': mixedCaseAddresses.UP,
   '0117-campaigns-in-use': campaignsInUse.UP,
+  '0118-room-for-outcomes': roomForOutcomes.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
