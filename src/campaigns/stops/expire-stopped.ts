@@ -2,6 +2,7 @@ import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { type DeliveryOptions, deliveryRule } from '../../domain/delivery-rule';
 import { LIMITS } from '../../domain/limits';
+import { LATER_STAGE } from '../../domain/release';
 import { moveRecipients } from '../ledger/move-recipients';
 import { retryTransaction } from '../model/retry-transaction';
 import type { CampaignTables } from '../model/tables';
@@ -51,12 +52,16 @@ async function shardsOf(db: Kysely<CampaignTables>, runId: string): Promise<Shar
   return rows;
 }
 
-/** SQL: the time of a recipient `r` is over, as delivery-rule.ts counts it. */
+/**
+ * SQL: the time of a recipient `r` is over, as delivery-rule.ts counts it. One of a later stage is not due yet, so that
+ * only the end of the whole run ends it.
+ */
 function overdue(options: DeliveryOptions): RawBuilder<boolean> {
   const { expireAfterMs, endsAtMs } = deliveryRule(options);
   const endsAt = endsAtMs === undefined ? null : new Date(endsAtMs).toISOString();
   return sql<boolean>`least(
-    r.due_at + ${expireAfterMs ?? null}::float8 * interval '1 millisecond', ${endsAt}::timestamptz) < now()`;
+    case when r.code is distinct from ${LATER_STAGE} then r.due_at end
+      + ${expireAfterMs ?? null}::float8 * interval '1 millisecond', ${endsAt}::timestamptz) < now()`;
 }
 
 /**
@@ -101,7 +106,8 @@ async function takeOverdue(
 
 /**
  * Recipients that certainly are not with the service: just taken; in a page beyond what it has offered; with a workflow
- * for a call that is not written down yet; or waiting for another try. Each part is bounded and reads one index.
+ * for a call that is not written down yet; or waiting for another try or for a later stage. Those that wait for an
+ * earlier channel stay, because its outcome may make them needless. Each part is bounded and reads one index.
  */
 function unsent(
   { runId, channel, shard }: Shard,
@@ -123,7 +129,8 @@ function unsent(
     (${row} where ${isOfRun} and r.seq >= ${next_seq} and r.seq < ${end} and r.state = 'pending')
     union ${channel === 'voice' ? withWorkflow : inPages}
     union
-    (${row} where ${isOfRun} and r.shard = ${shard} and r.waits and r.retry_at is not null and ${isOver}
+    (${row} where ${isOfRun} and r.shard = ${shard} and r.waits
+      and (r.retry_at is not null or r.code = ${LATER_STAGE}) and ${isOver}
       and not exists (
         select from pages p cross join lateral unnest(p.seqs) with ordinality as listed(seq, position)
         where p.run_id = r.run_id and p.channel = r.channel and p.shard = r.shard and listed.seq = r.seq

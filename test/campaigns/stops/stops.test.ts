@@ -163,6 +163,26 @@ describeWithDatabase('a stopped workspace', (database) => {
     expect(await storedStates(db, sms.runId)).toEqual(['expired', 'pending']);
   });
 
+  test('ends those of a later stage with the run, and not those that wait for an earlier channel', async () => {
+    const endAt = new Date(Date.now() - 1_000).toISOString();
+    const wait = async (options: Record<string, unknown>) => {
+      const { runId, workspaceId } = await running(options, 3);
+      await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
+      await sql`
+        update recipients set state = 'waiting', retry_at = null,
+          code = case when seq = 1 then 'earlier_channel' else 'later_stage' end
+        where run_id = ${runId}`.execute(db);
+      await dueAgo(runId, 61);
+      await stops.begin(workspaceId, BECAUSE);
+      await expireStopped(db, workspaceId, () => true);
+      return storedStates(db, runId);
+    };
+    expect(await wait({ schedule: { endAt } })).toEqual(['expired', 'waiting', 'expired']);
+    // Their time begins with their stage.
+    const expireAfter = { delivery: { expireAfterSeconds: 60 } };
+    expect(await wait(expireAfter)).toEqual(['waiting', 'waiting', 'waiting']);
+  });
+
   test('leaves recipients of another workspace to their pages', async () => {
     const { runId } = await running({ delivery: { expireAfterSeconds: 60 } });
     await dueAgo(runId, 61);
