@@ -63,7 +63,8 @@ function draftOf(
   const paramsJson = message.params ? JSON.stringify(params) : '{}';
   const scheduled = message.sendAt !== undefined && Date.parse(message.sendAt) > nowMs;
   const id = newId('msg', nowMs);
-  const routed = { ...message, id, workspaceId };
+  const { channel, from, to, class: kind, campaign, voice } = message;
+  const routed = { id, workspaceId, channel, from, to, class: kind, campaign, voice };
   const ending = suffixOf(message, text, policy);
   const filled = () => filledText(message, template, ending, params);
   return {
