@@ -32,8 +32,14 @@ export class TokenSource {
 
   constructor(private readonly fetchToken: () => Promise<Token>) {}
 
+  /** The present token, if there is one that can be used without waiting. */
+  get valid(): Token | undefined {
+    return this.current && !this.nearlyOver(this.current) ? this.current : undefined;
+  }
+
   async get(): Promise<Token> {
-    if (this.current && !this.nearlyOver(this.current)) return this.current;
+    const { valid } = this;
+    if (valid) return valid;
     this.fetching ??= this.fetchToken()
       .then((token) => {
         this.current = token;

@@ -29,7 +29,7 @@ export interface Transport {
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
     /** `body` is JSON text already. */
-    options: { headers?: Record<string, string>; body?: string; timeoutMs?: number },
+    options: { headers?: Readonly<Record<string, string>>; body?: string; timeoutMs?: number },
   ): Promise<HttpAnswer>;
   close(): Promise<void>;
 }
@@ -57,7 +57,7 @@ export function openTransport(baseUrl: string, connections: number): Transport {
           path: prefix + path,
           headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
           body: body ?? null,
-          ...(timeoutMs ? { headersTimeout: timeoutMs } : {}),
+          ...(timeoutMs ? { headersTimeout: timeoutMs } : undefined),
         };
         try {
           pool.dispatch(request, new Gathering(resolve, reject));
@@ -100,7 +100,9 @@ class Gathering implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    const text = Buffer.concat(this.chunks).toString('utf8');
+    const [only] = this.chunks;
+    const whole = this.chunks.length === 1 && only ? only : Buffer.concat(this.chunks);
+    const text = whole.toString('utf8');
     this.resolve({ status: this.status, headers: this.headers, body: parseJson(text) });
   }
 
