@@ -138,8 +138,10 @@ export class ChannelDelivery {
   }
 
   private places(): number {
-    const { batchMax, parallel } = this.deps.limiter.provider.capabilities;
-    return Math.max(parallel, Math.min(batchMax, LIMITS.handoverBatch));
+    const { limiter } = this.deps;
+    const { batchMax, parallel } = limiter.provider.capabilities;
+    const places = Math.max(parallel, Math.min(batchMax, LIMITS.handoverBatch));
+    return limiter.isCareful ? Math.min(places, LIMITS.carefulHandovers) : places;
   }
 
   /** An idle channel opens at once; a busy one gathers, because a statement for 100 costs little more than for 10. */

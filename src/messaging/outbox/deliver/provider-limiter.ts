@@ -18,6 +18,8 @@ export interface ProviderLimiter {
   readonly batchSize: number;
   /** The largest batch: below it, `batchSize` bounds what is on its way after trouble. */
   readonly sizeMax: number;
+  /** A connection was lost lately: no more than `carefulHandovers` messages may be with the carrier. */
+  readonly isCareful: boolean;
   pausedUntilMs: number;
   readonly account: AccountState;
   /** Since when the account has been in its state, in milliseconds of the epoch. */
@@ -73,11 +75,12 @@ export function createProviderLimiter(
 }
 
 class WayLimiter implements ProviderLimiter {
-  readonly sizeMax: number;
+  private readonly largest: number;
   // Fewer would leave the provider idle, however long its answers take. One batch is not counted: it ends with its
   // last answer, and the others are there to be worked on meanwhile.
   private readonly sizeMin: number;
   private size: number;
+  private carefulUntilMs = 0;
   private throttledSinceMs = 0;
   private readonly throttle = new LongThrottle();
   private readonly breaker: AccountBreaker;
@@ -94,12 +97,12 @@ class WayLimiter implements ProviderLimiter {
     private readonly observer?: DeliveryObserver,
     private readonly options: LimiterAccount = {},
   ) {
-    this.sizeMax = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
+    this.largest = Math.min(provider.capabilities.batchMax, LIMITS.handoverBatch);
     this.sizeMin = Math.min(
-      this.sizeMax,
+      this.largest,
       Math.ceil(provider.capabilities.parallel / (LIMITS.handoversInFlight - 1)),
     );
-    this.size = Math.min(100, this.sizeMax);
+    this.size = Math.min(100, this.largest);
     const { probeMaxMs, before } = options;
     this.breaker = new AccountBreaker(channel, provider.name, log, observer, probeMaxMs, before?.refusal);
     this.pausedUntilMs = 0;
@@ -114,6 +117,14 @@ class WayLimiter implements ProviderLimiter {
 
   get batchSize(): ProviderLimiter['batchSize'] {
     return this.size;
+  }
+
+  get sizeMax(): ProviderLimiter['sizeMax'] {
+    return this.isCareful ? Math.min(this.largest, LIMITS.carefulHandovers) : this.largest;
+  }
+
+  get isCareful(): ProviderLimiter['isCareful'] {
+    return Date.now() < this.carefulUntilMs;
   }
 
   get account(): ProviderLimiter['account'] {
@@ -204,6 +215,10 @@ class WayLimiter implements ProviderLimiter {
 
   readonly onResults: ProviderLimiter['onResults'] = (messages, results) => {
     this.reportAnswers(results);
+    if (results.some(isLostConnection)) {
+      this.carefulUntilMs = Date.now() + LIMITS.carefulMs;
+      this.size = Math.min(this.size, LIMITS.carefulHandovers);
+    }
     if (this.size < this.sizeMax && results.some(({ kind }) => kind === 'accepted')) {
       this.size = Math.min(this.sizeMax, this.size * 2);
     }
@@ -286,6 +301,10 @@ class WayLimiter implements ProviderLimiter {
     }
   }
 }
+
+/** The carrier cannot be connected to, or an answer was lost: it may bear no more connections. */
+const isLostConnection = (result: HandOverResult): boolean =>
+  result.kind === 'unknown' || (result.kind === 'transient' && result.unreached === true);
 
 export interface ThrottledSender {
   sender: string;

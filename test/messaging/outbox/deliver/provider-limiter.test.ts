@@ -44,6 +44,30 @@ test('batches shrink while answers are slow, down to what the provider works on 
   }
 });
 
+test.each<HandOverResult>([
+  { kind: 'transient', code: 'ECONNREFUSED', unreached: true },
+  { kind: 'unknown' },
+])('a carrier with a lost connection (%j) has 200 messages at once for the next ten minutes', (lost) => {
+  jest.useFakeTimers();
+  try {
+    const provider = new ScriptedProvider('sms', { parallel: 400, batchMax: 400, answersEach: true });
+    const limiter = createProviderLimiter('sms', provider, createLog('silent'));
+    const taken: HandOverResult = { kind: 'accepted', providerId: 'p' };
+    const record = (result: HandOverResult) => {
+      limiter.onResults([from('a')], [result]);
+      return limiter.batchSize;
+    };
+    expect([record(taken), record(taken), record(taken)]).toEqual([200, 400, 400]);
+    expect([record(lost), record(taken)]).toEqual([200, 200]);
+    jest.advanceTimersByTime(10 * 60_000);
+    expect(record(taken)).toBe(400);
+    // A code of the carrier's own says nothing about connections.
+    expect(record({ kind: 'transient', code: 'busy' })).toBe(400);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test('a sender most of whose messages were sent away is asked to be silent', () => {
   const messages = [from('a'), from('a'), from('b')];
   const results: HandOverResult[] = [away, away, { kind: 'accepted', providerId: '1' }];
