@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { LIMITS } from '../../src/domain/limits';
 import type { MessagingTables } from '../../src/messaging/model/tables';
 import { describeWithDatabase } from '../support/storage';
 import { type CallOptions, type HttpAnswer, newWorkspace } from './service';
@@ -269,6 +270,33 @@ describeWithDatabase('administration of accounts and routes', (database) => {
     const refused = await call('DELETE', `/accounts/${id}`);
     expect([refused.status, refused.body.code]).toEqual([409, 'account_busy']);
     await db.deleteFrom('handover_batches').where('id', '=', 'bat_1').execute();
+    expect((await call('DELETE', `/accounts/${id}`)).status).toBe(200);
+  });
+
+  test('an account with a call under way is not deleted, while the call may last', async () => {
+    const id = await make();
+    const placed = (secondsAgo: number) => new Date(Date.now() - secondsAgo * 1_000);
+    await db
+      .insertInto('vendor_calls')
+      .values({
+        message_id: 'msg_call',
+        token: 'token',
+        kind: 'twilio',
+        account_id: id,
+        provider: `twilio:${id}`,
+        document: '',
+        options: '{}',
+        created_at: placed(LIMITS.callLeaseSeconds - 60),
+        ended_at: null,
+        withdrawn: null,
+      })
+      .execute();
+    const refused = await call('DELETE', `/accounts/${id}`);
+    expect([refused.status, refused.body.code]).toEqual([409, 'account_busy']);
+    await db
+      .updateTable('vendor_calls')
+      .set({ created_at: placed(LIMITS.callLeaseSeconds + 1) })
+      .execute();
     expect((await call('DELETE', `/accounts/${id}`)).status).toBe(200);
   });
 

@@ -131,20 +131,26 @@ async function update(
 async function remove(tx: Tx, id: string): Promise<void> {
   const account = toAccount(await find(tx, id));
   await refuseRoutedChannels(tx, { id, channels: [...CHANNELS] }, []);
-  const busy = await tx
-    .selectFrom('handover_batches')
-    .select('id')
-    .where('provider', '=', providerName(account))
-    .limit(1)
-    .executeTakeFirst();
-  if (busy)
-    throw new DomainError(
-      'account_busy',
-      `Messages are under way by account ${id}; disable it, and delete it when they are done`,
-    );
+  await refuseBusy(tx, id, providerName(account));
   await tx.deleteFrom('account_pauses').where('account_id', '=', id).execute();
   await tx.deleteFrom('account_senders').where('account_id', '=', id).execute();
   await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();
+}
+
+/** A call is steered by its account until it ends, which is within its lease even if no end is reported. */
+async function refuseBusy(tx: Tx, id: string, provider: string): Promise<void> {
+  const { rows } = await sql<{ messages: boolean; calls: boolean }>`
+    select exists (select from handover_batches where provider = ${provider}) as messages, exists (
+      select from vendor_calls
+      where account_id = ${id} and ended_at is null and created_at > now() - ${LIMITS.callLeaseSeconds} * interval '1 second'
+    ) as calls`.execute(tx);
+  const [busy] = rows;
+  if (!busy?.messages && !busy?.calls) return;
+  const what = busy.messages ? 'Messages' : 'Calls';
+  throw new DomainError(
+    'account_busy',
+    `${what} are under way by account ${id}; disable it, and delete it when they are done`,
+  );
 }
 
 export const live = (db: Kysely<MessagingTables>) =>
