@@ -5,8 +5,8 @@ import type { Log } from '../../../log';
 import type { HandOver, HandOverResult, MayLeave, Provider } from '../../../providers/provider';
 import type { DeliveryObserver, MessageTraces } from '../../model/observer';
 import { AccountBreaker, type Refusal } from './account-breaker';
-import { AnswerDeadlines } from './answer-deadlines';
 import { Pace } from './pace';
+import { LongThrottle, throttledSenders } from './throttling';
 
 /**
  * One channel's provider as the dispatcher sees it: how many batches are with it, how large the next
@@ -306,38 +306,6 @@ class WayLimiter implements ProviderLimiter {
 const isLostConnection = (result: HandOverResult): boolean =>
   result.kind === 'unknown' || (result.kind === 'transient' && result.unreached === true);
 
-export interface ThrottledSender {
-  sender: string;
-  delayMs: number;
-  /** The provider said that it is about no other message. */
-  isAlone: boolean;
-}
-
-/**
- * Senders that the provider asked to be silent, and for how long: those of whose messages it sent most
- * away, since a few may be about their recipients.
- */
-export function throttledSenders(
-  messages: readonly HandOver[],
-  results: readonly HandOverResult[],
-): ThrottledSender[] {
-  if (!results.some((result) => result.kind === 'throttled')) return [];
-  const senders = new Map<string, { given: number; away: number; delayMs: number; isAlone: boolean }>();
-  messages.forEach(({ from }, i) => {
-    const sender = senders.get(from) ?? { given: 0, away: 0, delayMs: 0, isAlone: true };
-    senders.set(from, sender);
-    sender.given += 1;
-    const result = results[i];
-    if (result?.kind !== 'throttled' || result.scope === 'message') return;
-    sender.away += 1;
-    if (result.scope !== 'sender') sender.isAlone = false;
-    sender.delayMs = Math.max(sender.delayMs, Math.min(result.retryAfterMs, LIMITS.senderSilenceMs));
-  });
-  return [...senders].flatMap(([sender, { given, away, delayMs, isAlone }]) =>
-    away * 2 > given ? [{ sender, delayMs, isAlone }] : [],
-  );
-}
-
 function kindsOf(results: readonly HandOverResult[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { kind } of results) {
@@ -346,33 +314,56 @@ function kindsOf(results: readonly HandOverResult[]): Map<string, number> {
   return counts;
 }
 
-/** A Retry-After beyond this is looked at again all the same. */
-const RETRY_AFTER_MAX_MS = 3_600_000;
+interface Unanswered {
+  sinceMs: number;
+  giveUp(error: Error): void;
+}
 
-/** Tells an account that only throttles, and has for long, from one that is busy for a moment. */
-export class LongThrottle {
-  /** Nothing leaves before: the carrier named a time that is itself too long. */
-  untilMs = 0;
-  private sinceMs: number | undefined;
+/**
+ * Gives up hand-overs that have had no answer for `handoverTimeoutSeconds`. One timer serves all of them: a timer
+ * and a race for each message were a tenth of all that a message allocated in its process.
+ */
+export class AnswerDeadlines {
+  /** Kept in the order in which they began, so that the first has waited longest. */
+  private readonly open = new Set<Unanswered>();
+  private timer: NodeJS.Timeout | undefined;
 
-  see(results: readonly HandOverResult[], nowMs: number): void {
-    if (results.some(({ kind }) => kind === 'accepted' || kind === 'rejected')) {
-      this.sinceMs = undefined;
-      this.untilMs = 0;
-      return;
-    }
-    for (const result of results) {
-      // A throttling of one message or sender says nothing about the account.
-      if (result.kind !== 'throttled' || result.scope !== undefined) continue;
-      this.sinceMs ??= nowMs;
-      if (result.retryAfterMs > LIMITS.failoverThrottledMs) {
-        this.untilMs = nowMs + Math.min(result.retryAfterMs, RETRY_AFTER_MAX_MS);
-        this.sinceMs = Math.min(this.sinceMs, nowMs - LIMITS.failoverThrottledMs - 1);
+  /** The answer, or an error when it takes too long. */
+  within<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const waiting: Unanswered = { sinceMs: performance.now(), giveUp: reject };
+      this.open.add(waiting);
+      this.timer ??= this.lookIn(TIMEOUT_MS);
+      answer.then(
+        (value) => {
+          this.open.delete(waiting);
+          resolve(value);
+        },
+        (error: unknown) => {
+          this.open.delete(waiting);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  private look(): void {
+    this.timer = undefined;
+    const nowMs = performance.now();
+    for (const waiting of this.open) {
+      const leftMs = waiting.sinceMs + TIMEOUT_MS - nowMs;
+      if (leftMs > 0) {
+        this.timer = this.lookIn(leftMs);
+        return;
       }
+      this.open.delete(waiting);
+      waiting.giveUp(new Error(`No answer within ${TIMEOUT_MS} ms`));
     }
   }
 
-  isLong(nowMs: number): boolean {
-    return this.sinceMs !== undefined && nowMs - this.sinceMs > LIMITS.failoverThrottledMs;
+  private lookIn(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.look(), Math.ceil(ms)).unref();
   }
 }
+
+const TIMEOUT_MS = LIMITS.handoverTimeoutSeconds * 1_000;

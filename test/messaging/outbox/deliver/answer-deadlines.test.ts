@@ -1,5 +1,5 @@
 import { LIMITS } from '../../../../src/domain/limits';
-import { AnswerDeadlines } from '../../../../src/messaging/outbox/deliver/answer-deadlines';
+import { AnswerDeadlines } from '../../../../src/messaging/outbox/deliver/provider-limiter';
 
 const TIMEOUT_MS = LIMITS.handoverTimeoutSeconds * 1_000;
 

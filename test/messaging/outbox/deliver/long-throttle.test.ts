@@ -1,4 +1,4 @@
-import { LongThrottle } from '../../../../src/messaging/outbox/deliver/provider-limiter';
+import { LongThrottle } from '../../../../src/messaging/outbox/deliver/throttling';
 import type { HandOverResult } from '../../../../src/providers/provider';
 
 const throttled = (retryAfterMs: number, scope?: 'message' | 'sender'): HandOverResult => ({

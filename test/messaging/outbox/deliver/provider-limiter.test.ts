@@ -1,8 +1,6 @@
 import { createLog } from '../../../../src/log';
-import {
-  createProviderLimiter,
-  throttledSenders,
-} from '../../../../src/messaging/outbox/deliver/provider-limiter';
+import { createProviderLimiter } from '../../../../src/messaging/outbox/deliver/provider-limiter';
+import { throttledSenders } from '../../../../src/messaging/outbox/deliver/throttling';
 import type { HandOver, HandOverResult } from '../../../../src/providers/provider';
 import { ScriptedProvider } from '../../scripted-provider';
 
