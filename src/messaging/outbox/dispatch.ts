@@ -247,7 +247,7 @@ export class Dispatcher {
   private openWay({ id, account, provider: carrier }: Way, before: RefusedBefore | undefined): ChannelWay {
     const { db, templates, listUnsubscribe, partitions, holds, observer, log } = this.deps;
     const { queue } = this;
-    const { channel } = carrier;
+    const { channel, name: provider } = carrier;
     const limiter = createProviderLimiter(channel, carrier, log, observer, {
       id: account.id,
       // What would only wait at the vendor waits here, where it can be held and taken back.
@@ -256,7 +256,6 @@ export class Dispatcher {
       probeMaxMs: account.source === 'api' ? LIMITS.accountProbeMs : undefined,
       sharesChannel: () => this.ways.isOneOfSeveral(channel),
     });
-    const provider = carrier.name;
     const recorder = new Recorder({
       ...{ db, provider, partitions, log },
       classifyResults: (leaving, results) => this.classifyResults({ id, limiter }, leaving, results),
