@@ -1,6 +1,6 @@
 /**
- * A map that drops the entries used longest ago once its entries weigh more than `weightMax`. Keep only what
- * can be read or computed again.
+ * A map that drops the entries used longest ago once its entries weigh more than `weightMax`; uses count from when
+ * it is half full. Keep only what can be read or computed again.
  */
 export class BoundedCache<Value> {
   private readonly entries = new Map<string, { value: Value; weight: number }>();

@@ -551,8 +551,8 @@ export const LIMITS = {
    * a message needs 67 ms from request to request on two busy cores: with 200 it was given 0.7 of what it can take,
    * with 300 0.84, with 400 0.89. */
   httpProviderConnections: 400,
-  /** Messages at once with a carrier for this time after a connection to it failed or an answer was lost, because it
-   * may bear no more. */
+  /** Messages at once with a carrier for this time after it throttled us, failed, or lost an answer: it may bear no
+   * more, and with twice as many one that takes 200 would refuse every second message. */
   carefulHandovers: 200,
   carefulMs: 600_000,
   /** Even with every answer this slow, open batches end within `handoverTimeoutSeconds`. */

@@ -3,7 +3,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { LIMITS } from '../domain/limits';
 import type { HttpAnswer } from './http-answer';
 import { exchange, type MayBegin, type NoAnswer } from './http-exchange';
-import { anyMayLeave, type HandOver, type HandOverResult, type MayLeave, type Provider } from './provider';
+import { anyMayLeave, type HandOver, type HandOverResult, type Provider } from './provider';
 
 export interface HttpCarrierOptions {
   url: URL;
@@ -39,19 +39,17 @@ export function openHttpCarrier({
 
   return {
     ask: (request, mayBegin) => exchange(pool, request, mayBegin),
-    handOver: (handOne) => {
-      const handEach = (messages: readonly HandOver[], mayLeave: MayLeave) =>
-        messages.map((message) => handOne(message, () => mayLeave(message)));
-      return async (messages, mayLeave = anyMayLeave) => {
+    handOver:
+      (handOne) =>
+      async (messages, mayLeave = anyMayLeave) => {
         if (messages.length > connections) {
           throw new RangeError(`${messages.length} messages in a hand-over of at most ${connections}`);
         }
-        const results = handEach(messages, mayLeave);
+        const results = messages.map((message) => handOne(message, () => mayLeave(message)));
         const [only] = results;
         // Nearly always one message is handed over by itself, and then there is nothing to gather.
         return results.length === 1 && only ? [await only] : Promise.all(results);
-      };
-    },
+      },
     async close() {
       if (pool.destroyed) return;
       const giveUp = new AbortController();

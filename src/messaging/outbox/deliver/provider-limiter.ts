@@ -18,7 +18,7 @@ export interface ProviderLimiter {
   readonly batchSize: number;
   /** The largest batch: below it, `batchSize` bounds what is on its way after trouble. */
   readonly sizeMax: number;
-  /** A connection was lost lately: no more than `carefulHandovers` messages may be with the carrier. */
+  /** The carrier was in trouble lately: no more than `carefulHandovers` messages may be with it. */
   readonly isCareful: boolean;
   pausedUntilMs: number;
   readonly account: AccountState;
@@ -215,7 +215,7 @@ class WayLimiter implements ProviderLimiter {
 
   readonly onResults: ProviderLimiter['onResults'] = (messages, results) => {
     this.reportAnswers(results);
-    if (results.some(isLostConnection)) {
+    if (results.some(isTrouble)) {
       this.carefulUntilMs = Date.now() + LIMITS.carefulMs;
       this.size = Math.min(this.size, LIMITS.carefulHandovers);
     }
@@ -302,9 +302,11 @@ class WayLimiter implements ProviderLimiter {
   }
 }
 
-/** The carrier cannot be connected to, or an answer was lost: it may bear no more connections. */
-const isLostConnection = (result: HandOverResult): boolean =>
-  result.kind === 'unknown' || (result.kind === 'transient' && result.unreached === true);
+/** Not taken, for no reason of the message, its sender or our account: the carrier may bear no more at once. */
+const isTrouble = (result: HandOverResult): boolean =>
+  result.kind === 'unknown' ||
+  result.kind === 'transient' ||
+  (result.kind === 'throttled' && result.scope === undefined);
 
 function kindsOf(results: readonly HandOverResult[]): Map<string, number> {
   const counts = new Map<string, number>();

@@ -44,8 +44,9 @@ test('batches shrink while answers are slow, down to what the provider works on 
 
 test.each<HandOverResult>([
   { kind: 'transient', code: 'ECONNREFUSED', unreached: true },
+  { kind: 'transient', code: 'http_503' },
   { kind: 'unknown' },
-])('a carrier with a lost connection (%j) has 200 messages at once for the next ten minutes', (lost) => {
+])('a carrier in trouble (%j) has 200 messages at once for the next ten minutes', (trouble) => {
   jest.useFakeTimers();
   try {
     const provider = new ScriptedProvider('sms', { parallel: 400, batchMax: 400, answersEach: true });
@@ -56,11 +57,27 @@ test.each<HandOverResult>([
       return limiter.batchSize;
     };
     expect([record(taken), record(taken), record(taken)]).toEqual([200, 400, 400]);
-    expect([record(lost), record(taken)]).toEqual([200, 200]);
+    expect([record(trouble), record(taken)]).toEqual([200, 200]);
     jest.advanceTimersByTime(10 * 60_000);
     expect(record(taken)).toBe(400);
-    // A code of the carrier's own says nothing about connections.
-    expect(record({ kind: 'transient', code: 'busy' })).toBe(400);
+    // What a message or its sender is refused for says nothing about the others.
+    expect(record({ kind: 'rejected', code: 'no_such_number', message: 'no' })).toBe(400);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test('a carrier that throttles has half as many messages at once, and then 200 for ten minutes', () => {
+  jest.useFakeTimers();
+  try {
+    const provider = new ScriptedProvider('sms', { parallel: 400, batchMax: 400, answersEach: true });
+    const limiter = createProviderLimiter('sms', provider, createLog('silent'));
+    const record = (result: HandOverResult) => limiter.onResults([from('a')], [result]);
+    for (let i = 0; i < 3; i++) record({ kind: 'accepted', providerId: 'p' });
+    record({ kind: 'throttled', retryAfterMs: 1_000 });
+    expect([limiter.batchSize, limiter.isCareful]).toEqual([100, true]);
+    for (let i = 0; i < 3; i++) record({ kind: 'accepted', providerId: 'p' });
+    expect(limiter.batchSize).toBe(200);
   } finally {
     jest.useRealTimers();
   }
