@@ -5,6 +5,7 @@ import type { Role } from '../domain/task-queues';
 import { VERSION } from '../domain/version';
 import type { Installation } from '../http/health';
 import type { Log } from '../log';
+import { NEWEST_MIGRATION } from '../storage/migrate';
 import { newId } from '../storage/new-id';
 
 /** What every process of the installation says of itself (0106-processes). */
@@ -43,8 +44,8 @@ export async function recordProcess({ db, roles, buildId, log }: RecordDeps): Pr
     try {
       // The row is gone after an hour's standstill, and is then made anew.
       await sql`
-        insert into processes (id, host, pid, roles, version, build_id, started_at, seen_at)
-        values (${id}, ${hostname()}, ${process.pid}, ${roles}, ${VERSION}, ${buildId ?? null},
+        insert into processes (id, host, pid, roles, version, build_id, newest_migration, started_at, seen_at)
+        values (${id}, ${hostname()}, ${process.pid}, ${roles}, ${VERSION}, ${buildId ?? null}, ${NEWEST_MIGRATION},
           now() - ${process.uptime()} * interval '1 second', now())
         on conflict (id) do update set seen_at = excluded.seen_at`.execute(db);
       await sql`

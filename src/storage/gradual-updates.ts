@@ -2,16 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 
-/** Fills a column of rows that are older than it. Rows that are written meanwhile are right by themselves (a trigger). */
-export interface GradualUpdate {
+/**
+ * Fills a column of rows that are older than it, or copies something of them into another table. Rows that are written
+ * meanwhile are right by themselves (a trigger).
+ */
+export type GradualUpdate = {
   name: string;
   table: string;
   /** Where it is a generated one, nothing is left to do. */
   column: string;
-  set: string;
-  /** True of rows that are still to be changed, and of no row that was. */
+  /** True of rows that are still to be changed or copied, and of no row that was. */
   where: string;
-}
+  /** A statement that is true of the complete column or copy. */
+  afterwards?: string;
+} & ({ set: string } | { copy: { into: string; columns: string } });
 
 export interface GradualUpdates {
   /** Settles when every row is right, or when the work was stopped. */
@@ -45,6 +49,7 @@ export async function updateGradually(
       for (const update of await missing(connection, updates)) {
         await carryOut(connection, update, { isStopped: () => isStopped, onUpdate });
         if (isStopped) return;
+        if (update.afterwards !== undefined) await sql.raw(update.afterwards).execute(connection);
         await sql`insert into gradual_updates (name) values (${update.name}) on conflict do nothing`.execute(
           connection,
         );
@@ -83,22 +88,23 @@ async function missing(
 
 async function carryOut(
   db: Kysely<unknown>,
-  { name, table, set, where }: GradualUpdate,
+  update: GradualUpdate,
   { isStopped, onUpdate }: { isStopped: () => boolean; onUpdate: OnUpdate },
 ): Promise<void> {
+  const { name, table, where } = update;
   const step = LIMITS.gradualUpdateBlocks;
   do {
     const blocks = await blocksOf(db, table);
     for (let block = 0; block < blocks; block += step) {
       if (isStopped()) return;
+      const older = `${table} where ctid >= '(${block},0)'::tid and ctid < '(${block + step},0)'::tid and ${where}`;
       // A row that another transaction has locked is passed by, so that nothing waits; the next walk finds it.
-      await sql
-        .raw(`
-        with older as (
-          select ctid from ${table} where ctid >= '(${block},0)'::tid and ctid < '(${block + step},0)'::tid and ${where}
-          for update skip locked)
-        update ${table} t set ${set} from older where t.ctid = older.ctid`)
-        .execute(db);
+      const statement =
+        'set' in update
+          ? `with older as (select ctid from ${older} for update skip locked)
+             update ${table} t set ${update.set} from older where t.ctid = older.ctid`
+          : `insert into ${update.copy.into} select ${update.copy.columns} from ${older} for key share skip locked`;
+      await sql.raw(statement).execute(db);
       onUpdate({ name, percent: Math.min(100, Math.round((100 * (block + step)) / blocks)) });
     }
   } while (await isLeft(db, table, where));

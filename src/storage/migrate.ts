@@ -61,6 +61,8 @@ import * as accountSenders from './migrations/0114-account-senders';
 import * as mixedCaseAddresses from './migrations/0116-mixed-case-addresses';
 import * as campaignsInUse from './migrations/0117-campaigns-in-use';
 import * as roomForOutcomes from './migrations/0118-room-for-outcomes';
+import * as dueGroups from './migrations/0119-due-groups';
+import * as dueGroupsFilled from './migrations/0120-due-groups-filled';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -123,6 +125,8 @@ export const MIGRATIONS: Record<string, string> = {
   '0116-mixed-case-addresses': mixedCaseAddresses.UP,
   '0117-campaigns-in-use': campaignsInUse.UP,
   '0118-room-for-outcomes': roomForOutcomes.UP,
+  '0119-due-groups': dueGroups.UP,
+  '0120-due-groups-filled': dueGroupsFilled.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
@@ -133,8 +137,6 @@ const ONLINE: Record<string, string> = {
   '0012-recipients-in-place': recipientsInPlace.INDEXES,
   '0014-call-places': callPlaces.INDEXES,
   '0018-audience-freezes': audienceFreezes.INDEXES,
-  '0020-flows': flows.INDEXES,
-  '0021-expiring-messages': expiringMessages.INDEXES,
   '0055-explained': explained.INDEXES,
   '0056-people-by-address': peopleByAddress.INDEXES,
   '0060-message-lists': messageLists.INDEXES,
@@ -152,6 +154,7 @@ const GRADUAL: Record<string, readonly GradualUpdate[]> = {
   '0012-recipients-in-place': recipientsInPlace.UPDATES,
   '0020-flows': flows.UPDATES,
   '0060-message-lists': messageLists.UPDATES,
+  '0119-due-groups': dueGroups.UPDATES,
 };
 
 /** Statements for the online indexes of all migrations, in order. */
@@ -163,6 +166,19 @@ export const onlineIndexes = (): string =>
 
 export const gradualUpdates = (): GradualUpdate[] =>
   Object.entries(GRADUAL).flatMap(([migration, updates]) => (migration in MIGRATIONS ? updates : []));
+
+/** Indexes that only builds from before a migration use, once a gradual update is complete (retired-indexes.ts). */
+export interface Retired {
+  migration: string;
+  indexes: readonly string[];
+  once: string;
+}
+
+export const retired = (): Retired[] =>
+  [{ migration: '0119-due-groups', ...dueGroups.RETIRED }].filter(({ migration }) => migration in MIGRATIONS);
+
+/** The newest migration of this build. */
+export const NEWEST_MIGRATION = Object.keys(MIGRATIONS).sort().at(-1) ?? '';
 
 /** Called with the migrations in the database that this build does not know. */
 export type OnNewer = (migrations: readonly string[]) => void;

@@ -5,6 +5,7 @@ import { type GradualUpdates, type OnUpdate, updateGradually } from './gradual-u
 import { gradualUpdates, migrateToLatest, type OnNewer, onlineIndexes } from './migrate';
 import { buildIndexes, type OnIndex, type OnlineIndexes } from './online-indexes';
 import { createPostgresPool, isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
+import { retiredIndexes } from './retired-indexes';
 
 export interface Connections {
   open: number;
@@ -65,9 +66,11 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   let indexes: OnlineIndexes;
   try {
     await migrateToLatest(kysely, options.onNewer);
+    const small = await isSmall(kysely);
     updates = await updateGradually(kysely, gradualUpdates(), options.onUpdate);
-    indexes = await buildIndexes(kysely, onlineIndexes(), options.onIndex);
-    if (await isSmall(kysely)) await Promise.all([updates.done, indexes.done]);
+    if (small) await updates.done;
+    indexes = await buildIndexes(kysely, onlineIndexes() + (await retiredIndexes(kysely)), options.onIndex);
+    if (small) await indexes.done;
   } catch (error) {
     await kysely.destroy();
     throw isConnectionLoss(error) || isRefusal(error) ? noAnswer(error) : error;

@@ -216,7 +216,11 @@ export async function refusedSenders(
       ${receipts.map(({ providerId }) => providerId ?? null)}::text[],
       ${receipts.map(({ code }) => code)}::text[]
     ) as r(id, provider_id, code)
-    join messages m on m.provider = ${provider} and (m.id = r.id or m.provider_id = r.provider_id)
+    join lateral (
+      select r.id as id union
+      select message_id from known_carrier_ids where provider = ${provider} and provider_id = r.provider_id
+    ) found on true
+    join messages m on m.id = found.id and m.provider = ${provider}
   `.execute(db);
   return rows.map(({ channel, from, code, ...row }) => ({
     ...{ channel, from, code },

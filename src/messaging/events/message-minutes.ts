@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import type { MessageState } from '../../domain/message';
+import { allDue } from '../model/due-groups';
 import type { MessagingTables } from '../model/tables';
 
 /** Messages by what became of them; rejected and undelivered ones count as failed. */
@@ -87,8 +88,7 @@ export async function workspaceSizes(db: Kysely<MessagingTables>): Promise<SizeO
       select workspace_id, sum(sent)::int as sent, sum(delivered)::int as delivered, sum(failed)::int as failed
       from message_minutes where minute >= ${new Date(now - 3_600_000).toISOString()}::timestamptz group by workspace_id
     ), due as (
-      select m.workspace_id, min(m.due_at) as oldest from dispatch_lanes l join messages m on m.lane = l.id
-      where m.due_at <= ${new Date(now).toISOString()}::timestamptz group by m.workspace_id
+      select m.workspace_id, min(m.due_at) as oldest from ${allDue(new Date(now))} group by m.workspace_id
     )
     select coalesce(t.sent, 0) as sent, coalesce(t.delivered, 0) as delivered, coalesce(t.failed, 0) as failed, d.oldest
     from workspaces w left join lately t on t.workspace_id = w.id left join due d on d.workspace_id = w.id`.execute(

@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
+import { allDue } from '../model/due-groups';
 import type { MessagingTables } from '../model/tables';
 
 /** Messages of a workspace on one channel that are due and not with a provider. */
@@ -31,10 +32,9 @@ export function createOutboxOverview(
     const { rows } = await sql<Row>`
       select m.workspace_id, m.channel, count(*)::int as due, min(m.due_at) as oldest,
         count(*) filter (where s.workspace_id is not null or h.campaign is not null)::int as held
-      from dispatch_lanes l join messages m on m.lane = l.id
+      from ${allDue(new Date(begun))}
       left join holds h on h.workspace_id = m.workspace_id and h.campaign = m.campaign
       left join (${stopped()}) s on s.workspace_id = m.workspace_id
-      where m.due_at <= ${new Date(begun).toISOString()}::timestamptz
       group by m.workspace_id, m.channel`.execute(db);
     const tookMs = Date.now() - begun;
     freshUntilMs = Date.now() + Math.max(LIMITS.outboxOverviewMs, tookMs * 100);
@@ -70,9 +70,7 @@ export interface OutboxDepth {
 export async function outboxDepth(db: Kysely<MessagingTables>): Promise<OutboxDepth[]> {
   const { rows } = await sql<{ channel: Channel; messages: number; oldest: Date }>`
     select m.channel, count(*)::int as messages, min(m.due_at) as oldest
-    from dispatch_lanes l join messages m on m.lane = l.id
-    where m.due_at <= ${new Date().toISOString()}::timestamptz
-    group by m.channel`.execute(db);
+    from ${allDue(new Date())} group by m.channel`.execute(db);
   return rows.map(({ channel, messages, oldest }) => ({
     ...{ channel, messages },
     oldestSeconds: Math.max(0, (Date.now() - oldest.getTime()) / 1_000),

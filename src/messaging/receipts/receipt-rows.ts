@@ -64,7 +64,8 @@ export async function findTargets(
         m.provider_id, r.provider as given
       from given r
       join names n on n.given = r.provider
-      join messages m on m.provider = n.name and m.provider_id = r.provider_id
+      join known_carrier_ids c on c.provider = n.name and c.provider_id = r.provider_id
+      join messages m on m.id = c.message_id and m.provider = n.name and m.provider_id = r.provider_id
     `.execute(db);
     const found = new Map<string, ReceiptTarget[]>();
     for (const { provider_id, given, ...row } of rows) {
@@ -186,7 +187,8 @@ export async function ripeOrphans(db: Kysely<MessagingTables>, limit: number): P
       select 1 from (
         select o.provider as name
         union all select a.kind || ':' || a.id from accounts a where a.kind = o.provider
-      ) n join messages m on m.provider = n.name and m.provider_id = o.provider_id
+      ) n join known_carrier_ids c on c.provider = n.name and c.provider_id = o.provider_id
+      join messages m on m.id = c.message_id and m.provider = n.name and m.provider_id = o.provider_id
       where m.state not in ('scheduled', 'accepted')
     )
     order by o.id limit ${limit}

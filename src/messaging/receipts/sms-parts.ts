@@ -159,7 +159,7 @@ class StoredParts implements SmsParts {
       ) as c(i, rank, part_id)
       left join sms_parts p on p.provider = ${this.deps.provider} and p.part_id = c.part_id
       where p.part_id is not null
-        or exists (select 1 from messages m where m.provider = ${this.deps.provider} and m.provider_id = c.part_id)
+        or exists (select 1 from known_carrier_ids k where k.provider = ${this.deps.provider} and k.provider_id = c.part_id)
       order by c.i, c.rank
     `.execute(this.deps.db);
     return new Map(rows.map((row) => [row.i, row]));

@@ -14,12 +14,6 @@ create trigger messages_flow before insert on messages
   for each row when (new.flow = 0) execute function number_flow();
 `;
 
-/** Built while the tables are written to (online-indexes.ts). */
-export const INDEXES = `
-create index messages_due on messages (lane, flow, due_at, accepted_seq) where due_at is not null;
-drop index messages_due_without_flow;
-`;
-
 /** Until it is done, the messages from before take their turns as one flow. */
 export const UPDATES: GradualUpdate[] = [
   {

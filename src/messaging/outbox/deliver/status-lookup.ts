@@ -124,7 +124,7 @@ async function onlyOne(
 ): Promise<string | undefined> {
   const { rows } = await sql<{ known: string[] | null; crowded: boolean }>`
     select (
-      select array_agg(provider_id) from messages where provider = ${provider} and provider_id = any(${providerIds}::text[])
+      select array_agg(provider_id) from known_carrier_ids where provider = ${provider} and provider_id = any(${providerIds}::text[])
     ) as known, exists (
       select from vendor_doubts d join messages m on m.id = d.message_id
       where d.provider = ${provider} and d.channel = ${channel} and m.to_address = ${to} and m.id <> ${message_id}

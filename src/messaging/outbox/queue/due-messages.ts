@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
+import { WAITING_IN_GROUPS } from '../../model/due-groups';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 
@@ -79,12 +80,12 @@ export async function readDue(db: Kysely<MessagingTables>, query: DueQuery): Pro
     ) as f(flow, due_from, count_max)
     cross join lateral (
       select ${columns}, m.due_at, m.accepted_seq, ${size} as size, ${confirms} as confirms,
-        sum(${size}) over (order by m.due_at, m.accepted_seq) as bytes
-      from messages m
-      where m.lane = ${partition} and m.flow = f.flow and m.due_at >= f.due_from
-        and m.due_at <= ${now}::timestamptz
-        and m.id not in (select unnest(${except}::text[]))
-      order by m.due_at, m.accepted_seq
+        sum(${size}) over (order by g.due_at, g.first_seq, i.position) as bytes
+      from due_groups g ${WAITING_IN_GROUPS}
+      where g.lane = ${partition} and g.flow = f.flow and g.due_at >= f.due_from
+        and g.due_at <= ${now}::timestamptz
+        and i.id not in (select unnest(${except}::text[]))
+      order by g.due_at, g.first_seq, i.position
       limit f.count_max
     ) m
     where m.bytes - m.size < ${bytesMax}
@@ -100,9 +101,9 @@ export async function nextDueMs(
 ): Promise<Map<number, number>> {
   const { rows } = await sql<{ flow: number; due_at: Date | null }>`
     select f.flow, (
-      select m.due_at from messages m
-      where m.lane = ${query.partition} and m.flow = f.flow and m.due_at > ${query.now}::timestamptz
-      order by m.due_at limit 1
+      select g.due_at from due_groups g
+      where g.lane = ${query.partition} and g.flow = f.flow and g.due_at > ${query.now}::timestamptz
+      order by g.due_at limit 1
     ) as due_at
     from unnest(${query.flows}::int[]) as f(flow)
   `.execute(db);
@@ -114,13 +115,13 @@ export async function firstOfFlows(db: Kysely<MessagingTables>, partition: strin
   const columns = sql.join([...COLUMNS, 'due_at'].map((column) => sql.ref(`m.${column}`)));
   const { rows } = await sql<Row>`
     with recursive flows as (
-      (select ${columns}, 0 as size, ${confirms} as confirms from messages m where m.lane = ${partition} and m.due_at is not null
-        order by m.flow, m.due_at limit 1)
+      (select ${columns}, 0 as size, ${confirms} as confirms from due_groups g ${WAITING_IN_GROUPS}
+        where g.lane = ${partition} order by g.flow, g.due_at, g.first_seq, i.position limit 1)
       union all
       select next.* from flows f cross join lateral (
-        select ${columns}, 0 as size, ${confirms} as confirms from messages m
-        where m.lane = ${partition} and m.flow > f.flow and m.due_at is not null
-        order by m.flow, m.due_at limit 1
+        select ${columns}, 0 as size, ${confirms} as confirms from due_groups g ${WAITING_IN_GROUPS}
+        where g.lane = ${partition} and g.flow > f.flow
+        order by g.flow, g.due_at, g.first_seq, i.position limit 1
       ) as next
     )
     select * from flows
@@ -138,10 +139,11 @@ export async function bringRefusedForward(
 ): Promise<boolean> {
   const { numAffectedRows = 0n } = await sql`
     update messages set due_at = now() where id = any(array(
-      select id from messages where lane = any(${partitions}::text[]) and due_at > now()
-        and due_at < now() + ${LIMITS.accountPauseMaxMs * 2}::int * interval '1 millisecond'
-        and state = 'accepted' and code = 'provider_account' and (expires_at is null or expires_at > now())
-      limit ${LIMITS.handoverBatch}::int for update skip locked))`.execute(db);
+      select m.id from due_groups g ${WAITING_IN_GROUPS}
+      where g.lane = any(${partitions}::text[]) and g.due_at > now()
+        and g.due_at < now() + ${LIMITS.accountPauseMaxMs * 2}::int * interval '1 millisecond'
+        and m.state = 'accepted' and m.code = 'provider_account' and (m.expires_at is null or m.expires_at > now())
+      limit ${LIMITS.handoverBatch}::int for update of m skip locked))`.execute(db);
   return numAffectedRows > 0n;
 }
 

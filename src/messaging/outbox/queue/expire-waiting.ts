@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
+import { WAITING_IN_GROUPS } from '../../model/due-groups';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import { readWaiting } from './due-messages';
@@ -85,9 +86,8 @@ export class ExpiringMessages {
 /** Groups that a former owner of the partition left open are settled by themselves (deliver/recover.ts). */
 async function overdueIds(db: Kysely<MessagingTables>, partition: Partition): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
-    select m.id from messages m
-    where m.lane = ${partition.id} and m.expires_at is not null and m.expires_at < now()
-      and m.due_at is not null
+    select m.id from due_groups g ${WAITING_IN_GROUPS}
+    where g.lane = ${partition.id} and g.expires_at < now() and m.expires_at < now()
       and not exists (
         select 1 from handover_batches b where b.lane = m.lane and m.id = any(b.message_ids)
       )

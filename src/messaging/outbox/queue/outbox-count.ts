@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Message } from '../../../contracts/send';
 import { LIMITS } from '../../../domain/limits';
+import { allDue } from '../../model/due-groups';
 import type { MessagingTables } from '../../model/tables';
 
 /**
@@ -50,9 +51,7 @@ export function createOutboxCount(
     changed = false;
     const { rows } = await sql<{ workspace_id: string; class: MessageClass; count: number }>`
       select m.workspace_id, m.class, count(*) as count
-      from dispatch_lanes l join messages m on m.lane = l.id
-      where m.due_at <= ${new Date().toISOString()}::timestamptz
-      group by m.workspace_id, m.class
+      from ${allDue(new Date())} group by m.workspace_id, m.class
     `.execute(db);
     counts = new Map(rows.map((row) => [`${row.workspace_id}/${row.class}`, row.count]));
   }

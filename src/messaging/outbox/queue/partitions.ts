@@ -4,6 +4,7 @@ import { DomainError } from '../../../domain/errors';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import { newId } from '../../../storage/new-id';
+import { WAITING_IN_GROUPS } from '../../model/due-groups';
 import type { MessagingTables } from '../../model/tables';
 
 /**
@@ -199,10 +200,12 @@ class LeasedPartitions implements Partitions {
       await sql`select id from dispatch_lanes where id = ${partition.id} for update`.execute(trx);
       const { numAffectedRows } = await sql`
         delete from dispatch_lanes where id = ${partition.id} and fence = ${partition.fence}
-          and not exists (select 1 from messages where lane = ${partition.id} and due_at is not null)
+          and not exists (select 1 from due_groups g ${WAITING_IN_GROUPS} where g.lane = ${partition.id})
           and not exists (select 1 from handover_batches where lane = ${partition.id})
       `.execute(trx);
-      return (numAffectedRows ?? 0n) > 0n;
+      if (!numAffectedRows) return false;
+      await sql`delete from due_groups where lane = ${partition.id}`.execute(trx);
+      return true;
     });
     if (removed) {
       partition.lost = true;
