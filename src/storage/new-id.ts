@@ -5,6 +5,9 @@ const RANDOM_BYTES = 16;
 const pool = Buffer.alloc(256 * RANDOM_BYTES);
 let poolAt = pool.length;
 
+/** A million ids in a millisecond; after that only their order is lost. */
+const COUNT_CHARS = 4;
+
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /**
@@ -16,6 +19,22 @@ export function newId(prefix: string, nowMs: number = Date.now(), bytes: Uint8Ar
   let random = '';
   for (const byte of bytes) random += ALPHABET[byte & 31];
   return `${prefix}_${timePart(nowMs)}${random}`;
+}
+
+let lastMs = 0;
+let countInMs = 0;
+
+/**
+ * The same, for tables that grow by thousands of rows a second. Four of the sixteen characters count the ids of a
+ * millisecond, so that those of one process sort in the order in which they were made: indexes are then written at their
+ * end, and their pages are full instead of two thirds full.
+ */
+export function newIdInOrder(prefix: string, nowMs: number = Date.now()): string {
+  countInMs = nowMs === lastMs ? countInMs + 1 : 0;
+  lastMs = nowMs;
+  const bytes = nextRandom();
+  for (let i = 0, rest = countInMs; i < COUNT_CHARS; i++, rest >>= 5) bytes[COUNT_CHARS - 1 - i] = rest & 31;
+  return newId(prefix, nowMs, bytes);
 }
 
 /** A bound: ids created at this time or later sort after it, and earlier ids sort before it. */

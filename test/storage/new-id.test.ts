@@ -1,6 +1,6 @@
 /** Proves the form and the order of ids. */
 
-import { newId } from '../../src/storage/new-id';
+import { newId, newIdInOrder } from '../../src/storage/new-id';
 
 test('ids are short, URL-safe and name what they are for', () => {
   expect(newId('cmp')).toMatch(/^cmp_[0-9a-z]{26}$/);
@@ -9,6 +9,14 @@ test('ids are short, URL-safe and name what they are for', () => {
 test('ids made in one millisecond differ', () => {
   const ids = Array.from({ length: 10_000 }, () => newId('x', 1_790_000_000_000));
   expect(new Set(ids).size).toBe(ids.length);
+});
+
+test('ids in order sort as they were made, also within one millisecond, and differ between processes', () => {
+  const ids = Array.from({ length: 10_000 }, () => newIdInOrder('x', 1_790_000_000_000));
+  expect([...ids].sort()).toEqual(ids);
+  expect(ids[0]).toMatch(/^x_[0-9a-z]{26}$/);
+  const randomParts = new Set(ids.map((id) => id.slice(-12)));
+  expect(randomParts.size).toBe(ids.length);
 });
 
 test('ids sort by the time they were made', () => {

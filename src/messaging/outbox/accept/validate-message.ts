@@ -6,7 +6,7 @@ import { type WorkspacePolicy, withSuffix } from '../../../domain/policy';
 import type { Routed } from '../../../domain/route';
 import { measureSms } from '../../../domain/sms-encoding';
 import { compileText, placeholdersOf, UNSUBSCRIBE_URL } from '../../../domain/template';
-import { newId } from '../../../storage/new-id';
+import { newIdInOrder } from '../../../storage/new-id';
 import type { ImpossibleRule } from '../../carriers/possible-rule';
 import type { Draft, Suffix } from '../../model/outgoing';
 import { ownBodyToFill, requireRenderedSize, type TextsToFill } from '../../templates/rendered-size';
@@ -62,7 +62,7 @@ function draftOf(
   const sms = text === undefined ? undefined : measureSms(text);
   const paramsJson = message.params ? JSON.stringify(params) : '{}';
   const scheduled = message.sendAt !== undefined && Date.parse(message.sendAt) > nowMs;
-  const id = newId('msg', nowMs);
+  const id = newIdInOrder('msg', nowMs);
   const { channel, from, to, class: kind, campaign, voice } = message;
   const routed = { id, workspaceId, channel, from, to, class: kind, campaign, voice };
   const ending = suffixOf(message, text, policy);
