@@ -22,6 +22,7 @@ create table due_groups (
   message_ids text[] not null
 );
 create index due_groups_in_order on due_groups (lane, flow, due_at, first_seq);
+create index due_groups_by_time on due_groups (lane, due_at);
 create index due_groups_expiring on due_groups (lane, expires_at) where expires_at is not null;
 
 -- A carrier may use an id twice.
