@@ -257,6 +257,8 @@ export const LIMITS = {
   migrationTries: 200,
   /** Indexes of a database up to this size are built before a process starts: a second's work. */
   indexesAwaitedBytes: 64 * MiB,
+  /** How often is looked whether the last process of an earlier build is gone, whose indexes then go. */
+  retiredIndexLookMs: 60_000,
   /** Blocks of a table that one transaction searches for rows to change: 1 MiB, a few thousand rows. */
   gradualUpdateBlocks: 128,
   /** Messages whose trace is remembered until they are handed over: some 20 MB. */

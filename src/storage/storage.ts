@@ -5,7 +5,7 @@ import { type GradualUpdates, type OnUpdate, updateGradually } from './gradual-u
 import { gradualUpdates, migrateToLatest, type OnNewer, onlineIndexes } from './migrate';
 import { buildIndexes, type OnIndex, type OnlineIndexes } from './online-indexes';
 import { createPostgresPool, isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
-import { retiredIndexes } from './retired-indexes';
+import { type RetiredIndexes, retireIndexes } from './retired-indexes';
 
 export interface Connections {
   open: number;
@@ -50,6 +50,8 @@ export interface StorageOptions {
    */
   answerMs?: number | undefined;
   idleInTransactionMs?: number | undefined;
+  /** How often is looked whether indexes of an earlier build may go. Shorter in tests. */
+  retiredLookMs?: number | undefined;
   onIndex?: OnIndex | undefined;
   onUpdate?: OnUpdate | undefined;
   onNewer?: OnNewer | undefined;
@@ -64,13 +66,15 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const kysely = new Kysely<unknown>({ dialect: new OwnTablesDialect({ pool }) });
   let updates: GradualUpdates;
   let indexes: OnlineIndexes;
+  let retiring: RetiredIndexes;
   try {
     await migrateToLatest(kysely, options.onNewer);
     const small = await isSmall(kysely);
     updates = await updateGradually(kysely, gradualUpdates(), options.onUpdate);
     if (small) await updates.done;
-    indexes = await buildIndexes(kysely, onlineIndexes() + (await retiredIndexes(kysely)), options.onIndex);
-    if (small) await indexes.done;
+    indexes = await buildIndexes(kysely, onlineIndexes(), options.onIndex);
+    retiring = retireIndexes(kysely, Promise.all([updates.done, indexes.done]), options.retiredLookMs);
+    if (small) await retiring.looked;
   } catch (error) {
     await kysely.destroy();
     throw isConnectionLoss(error) || isRefusal(error) ? noAnswer(error) : error;
@@ -88,7 +92,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     connections: () => sum(pool.connections(), requestPool.connections()),
     indexes: whole,
     close: async () => {
-      await Promise.all([updates.stop(), indexes.stop()]);
+      await Promise.all([updates.stop(), indexes.stop(), retiring.stop()]);
       await Promise.all([kysely.destroy(), requests.destroy()]);
     },
   };

@@ -1,5 +1,6 @@
 /** Proves that what waits, and what carriers call messages, is found after an upgrade, also while the version before runs. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import type { MessagingTables } from '../../src/messaging/model/tables';
@@ -8,6 +9,7 @@ import { findTargets } from '../../src/messaging/receipts/receipt-rows';
 import { MIGRATIONS } from '../../src/storage/migrate';
 import { openStorage, type Storage } from '../../src/storage/storage';
 import { describeWithDatabase } from '../support/storage';
+import { until } from '../support/until';
 
 const OLD_INDEXES = ['messages_due', 'messages_expiring', 'messages_by_provider_id'];
 const CREATED_BY_THE_VERSION_BEFORE = [
@@ -79,7 +81,8 @@ describeWithDatabase('an upgrade to groups of due messages', (database) => {
     await client.connect();
     await client.query(`insert into processes (id, host, pid, roles, version, started_at, seen_at)
       values ('proc', 'host', 1, '{http}', '1', now(), now())`);
-    storage = await openStorage(place);
+    storage = await openStorage({ ...place, retiredLookMs: 50 });
+    await delay(200);
     expect(await indexes()).toEqual(OLD_INDEXES);
     await client.query(
       "update messages set state = 'sent', due_at = null, provider = 'http', provider_id = 'c2' where id = 'm2'",
@@ -87,12 +90,10 @@ describeWithDatabase('an upgrade to groups of due messages', (database) => {
     await client.query("update messages set due_at = due_at + interval '1 day' where id = 'm4'");
     expect(await due()).toEqual(['m6', 'm1', 'm3', 'm5', 'm4']);
     expect(await found('c2', 'c7')).toEqual(['m2', 'm7']);
-    await storage.close();
-
     await client.query("update processes set seen_at = now() - interval '2 minutes'");
     await client.end();
-    storage = await openStorage(place);
-    expect(await indexes()).toEqual([]);
+    await until('the indexes are gone', async () => (await indexes()).length === 0);
+    expect(await due()).toEqual(['m6', 'm1', 'm3', 'm5', 'm4']);
     await storage.close();
   });
 
