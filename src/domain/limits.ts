@@ -309,11 +309,6 @@ export const LIMITS = {
    * within 5 s; and how many of them one statement ends. */
   expireWaitingMs: 2_000,
   expireWaitingRows: 1_000,
-  /** How often groups of due messages that have left are deleted; each sweep takes at most this share of the time, but
-   * comes once a minute however long the one before took. */
-  dueGroupSweepMs: 2_000,
-  dueGroupSweepShare: 0.02,
-  dueGroupSweepMaxMs: 60_000,
   /** Longest pause of a channel most of whose senders were asked to slow down. */
   throttlePauseMs: 15_000,
   /** Least time between two batches of a channel that are not full, because a statement for 100 messages costs

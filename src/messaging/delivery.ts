@@ -32,7 +32,6 @@ import { type Canceled, cancelMessages, createWithdrawals } from './outbox/cance
 import type { ListUnsubscribe } from './outbox/deliver/list-unsubscribe';
 import { createStatusLookup } from './outbox/deliver/status-lookup';
 import { Dispatcher } from './outbox/dispatch';
-import { DueGroupSweep } from './outbox/queue/due-group-sweep';
 import type { StopRule } from './outbox/queue/holds';
 import { createHolds } from './outbox/queue/holds';
 import { createOutboxCount, type OutboxCount } from './outbox/queue/outbox-count';
@@ -149,7 +148,6 @@ class MessageDelivery implements Delivery {
   private readonly doubts: ReturnType<typeof createRechecks>;
   private readonly withdrawals: ReturnType<typeof createWithdrawals>;
   private readonly lookUps: ReturnType<typeof createStatusLookup>;
-  private readonly dueGroups: DueGroupSweep;
   private readonly acceptance: ReturnType<typeof createAccept>;
   private readonly cancels: GroupCommit<string, Canceled | 'already_canceled'>;
   private readonly inbound: ReturnType<typeof createInboundMessages>;
@@ -167,7 +165,7 @@ class MessageDelivery implements Delivery {
     const { db, log, templates } = deps;
     this.requestDb = deps.requestDb ?? db;
     this.feed = createEventFeed({ db });
-    this.outbox = createOutboxCount(db);
+    this.outbox = createOutboxCount(db, { partitions: () => this.partitions.all() });
     this.receipts = this.openReceipts();
     this.holds = createHolds({
       db: this.requestDb,
@@ -199,7 +197,6 @@ class MessageDelivery implements Delivery {
       lookUp: (provider, channel, message) => this.called(provider, channel)?.lookUp?.(message),
       take: (provider, some) => this.receipts.sinkOf(provider)(some),
     });
-    this.dueGroups = new DueGroupSweep({ db, partitions: this.partitions, log });
     this.acceptance = this.openAcceptance();
     this.cancels = createGroupCommit<string, Canceled | 'already_canceled'>({
       commit: (workspaceId, uids) => cancelMessages(this.deps.db, workspaceId, uids),
@@ -317,7 +314,6 @@ class MessageDelivery implements Delivery {
     await this.outbox.start();
     this.receipts.start();
     this.lookUps.start();
-    this.dueGroups.start();
     for (const provider of new Set(Object.values(this.deps.providers))) {
       await provider.start(this.receipts.sinkOf(provider.name), this.inbound.sinkOf(provider.name));
     }
@@ -336,7 +332,6 @@ class MessageDelivery implements Delivery {
     this.holds.stop();
     this.limits.stop();
     this.outbox.stop();
-    this.dueGroups.stop();
     this.feed.stop();
     await this.partitions.release();
   };

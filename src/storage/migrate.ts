@@ -62,7 +62,6 @@ import * as mixedCaseAddresses from './migrations/0116-mixed-case-addresses';
 import * as campaignsInUse from './migrations/0117-campaigns-in-use';
 import * as roomForOutcomes from './migrations/0118-room-for-outcomes';
 import * as dueGroups from './migrations/0119-due-groups';
-import * as dueGroupsFilled from './migrations/0120-due-groups-filled';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -126,7 +125,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0117-campaigns-in-use': campaignsInUse.UP,
   '0118-room-for-outcomes': roomForOutcomes.UP,
   '0119-due-groups': dueGroups.UP,
-  '0120-due-groups-filled': dueGroupsFilled.UP,
+  '0120-due-groups-filled': dueGroups.FILLED,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
@@ -167,7 +166,7 @@ export const onlineIndexes = (): string =>
 export const gradualUpdates = (): GradualUpdate[] =>
   Object.entries(GRADUAL).flatMap(([migration, updates]) => (migration in MIGRATIONS ? updates : []));
 
-/** Indexes that only builds from before a migration use, once a gradual update is complete (retired-indexes.ts). */
+/** Indexes that only builds from before a migration use, once a gradual update is complete (online-indexes.ts). */
 export interface Retired {
   migration: string;
   indexes: readonly string[];

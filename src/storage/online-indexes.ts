@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
+import { retired } from './migrate';
 import { splitStatements } from './split-statements';
 
 /** Builds the indexes of large tables while they are written to. */
@@ -66,6 +67,77 @@ export async function buildIndexes(
       await done.catch(() => undefined);
     },
   };
+}
+
+export interface RetiredIndexes {
+  /** Settles when those that may go at the start are gone. */
+  looked: Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Drops the indexes that only builds from before a migration use. None for as long as such a build may run, since its
+ * queries would read whole tables, nor before what replaces the indexes is complete: looked at after `ready`, and from
+ * then on every minute until none is left. Killed in between, the next start goes on.
+ */
+export function retireIndexes(
+  db: Kysely<unknown>,
+  ready: Promise<unknown>,
+  lookMs: number = LIMITS.retiredIndexLookMs,
+): RetiredIndexes {
+  const stopped = new AbortController();
+  let dropping: OnlineIndexes | undefined;
+
+  /** Answers whether any is left. */
+  async function look(): Promise<boolean> {
+    if (stopped.signal.aborted || !(await isAnyLeft(db))) return false;
+    dropping = await buildIndexes(db, await dropsNow(db));
+    if (stopped.signal.aborted) await dropping.stop();
+    await dropping.done;
+    return isAnyLeft(db);
+  }
+
+  const looked = ready.then(look);
+  const working = (async () => {
+    let left = await looked;
+    while (left && !stopped.signal.aborted) {
+      await delay(lookMs, undefined, { ref: false, signal: stopped.signal });
+      // A database that does not answer is asked again the next time.
+      left = await look().catch(() => true);
+    }
+  })();
+  working.catch(() => undefined);
+  return {
+    looked,
+    async stop() {
+      stopped.abort();
+      await dropping?.stop();
+      await working.catch(() => undefined);
+    },
+  };
+}
+
+/** Statements that drop what is free to go. */
+async function dropsNow(db: Kysely<unknown>): Promise<string> {
+  const statements: string[] = [];
+  for (const { migration, indexes, once } of retired()) {
+    const { rows } = await sql<{ free: boolean }>`
+      select exists (select from gradual_updates where name = ${once}) and not exists (
+        select from processes where seen_at > now() - ${LIMITS.processSilentSeconds} * interval '1 second'
+          and coalesce(newest_migration, '') < ${migration}
+      ) as free`.execute(db);
+    if (rows[0]?.free) statements.push(...indexes.map((index) => `drop index ${index};\n`));
+  }
+  return statements.join('');
+}
+
+async function isAnyLeft(db: Kysely<unknown>): Promise<boolean> {
+  const names = retired().flatMap(({ indexes }) => indexes);
+  const { rows } = await sql<{ left: boolean }>`
+    select exists (
+      select from pg_class where relname = any(${names}::text[]) and relnamespace = current_schema()::regnamespace
+    ) as left`.execute(db);
+  return rows[0]?.left === true;
 }
 
 /** Any number that no other lock of this database has. */

@@ -3,9 +3,14 @@ import { LIMITS } from '../domain/limits';
 import { isSmall } from './database-size';
 import { type GradualUpdates, type OnUpdate, updateGradually } from './gradual-updates';
 import { gradualUpdates, migrateToLatest, type OnNewer, onlineIndexes } from './migrate';
-import { buildIndexes, type OnIndex, type OnlineIndexes } from './online-indexes';
+import {
+  buildIndexes,
+  type OnIndex,
+  type OnlineIndexes,
+  type RetiredIndexes,
+  retireIndexes,
+} from './online-indexes';
 import { createPostgresPool, isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
-import { type RetiredIndexes, retireIndexes } from './retired-indexes';
 
 export interface Connections {
   open: number;

@@ -16,7 +16,7 @@ const RULES: Record<string, string> = {
   contact_uses: 'src/campaigns/policy/contact-caps.ts',
   carrier_ids: 'src/storage/migrations/0119-due-groups.ts',
   dispatch_lanes: 'src/messaging/outbox/queue/partitions.ts',
-  due_groups: 'src/messaging/outbox/queue/due-group-sweep.ts',
+  due_groups: 'src/messaging/model/due-groups.ts',
   durable_sends: 'src/campaigns/retention.ts',
   event_log: 'src/messaging/retention.ts',
   event_tokens: 'src/messaging/receipts/event-tokens.ts',

@@ -85,6 +85,19 @@ do $do$ begin if not exists (select from messages) then
 ; end $do$;
 `;
 
+/**
+ * Puts what waits from before into groups, in a migration of its own, because the lock that the triggers need would keep writers out
+ * meanwhile. What came since is in its group by the triggers.
+ */
+export const FILLED = `
+insert into due_groups (lane, flow, due_at, first_seq, expires_at, message_ids)
+  select m.lane, m.flow, m.due_at, min(m.accepted_seq), min(m.expires_at), array_agg(m.id order by m.accepted_seq)
+  from messages m
+  where m.due_at is not null and not exists (
+    select from due_groups g where g.lane = m.lane and g.flow = m.flow and g.due_at = m.due_at and m.id = any(g.message_ids))
+  group by m.lane, m.flow, m.due_at, m.accepted_seq / 500;
+`;
+
 /** Until it is done, ids from before are looked up in `messages`. */
 export const UPDATES: GradualUpdate[] = [
   {
@@ -99,7 +112,7 @@ export const UPDATES: GradualUpdate[] = [
   },
 ];
 
-/** Processes of the version before look for due messages and for carriers' ids here (retired-indexes.ts). */
+/** Processes of the version before look for due messages and for carriers' ids here (online-indexes.ts). */
 export const RETIRED = {
   indexes: ['messages_due', 'messages_due_without_flow', 'messages_expiring', 'messages_by_provider_id'],
   once: 'messages.carrier_ids',

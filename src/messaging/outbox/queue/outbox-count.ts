@@ -1,14 +1,15 @@
 import { type Kysely, sql } from 'kysely';
 import type { Message } from '../../../contracts/send';
 import { LIMITS } from '../../../domain/limits';
-import { allDue } from '../../model/due-groups';
+import { allDue, sweepDueGroups } from '../../model/due-groups';
 import type { MessagingTables } from '../../model/tables';
 
 /**
  * How many due messages of each workspace and class are not yet with a provider, for the bound on the outbox. A
  * running count, because counting rows for every request would cost more than the request. It is corrected from the
  * table every few seconds, because other processes accept and hand over too. The correction reads rows that were
- * handed over since the last vacuum, so it runs less often when it takes long.
+ * handed over since the last vacuum, so it runs less often when it takes long. What has left the groups of this process's
+ * partitions is swept before.
  */
 export interface OutboxCount {
   /** How many of `wanted` messages of the class may still be accepted. */
@@ -39,7 +40,10 @@ export const OUTBOX_BOUNDS: Record<MessageClass, number> = {
 
 export function createOutboxCount(
   db: Kysely<MessagingTables>,
-  bounds: Record<MessageClass, number> = OUTBOX_BOUNDS,
+  {
+    bounds = OUTBOX_BOUNDS,
+    partitions = () => [],
+  }: { bounds?: Record<MessageClass, number>; partitions?: () => Iterable<{ id: string }> } = {},
 ): OutboxCount {
   let counts = new Map<string, number>();
   let changed = false;
@@ -49,6 +53,7 @@ export function createOutboxCount(
 
   async function recount(): Promise<void> {
     changed = false;
+    for (const { id } of [...partitions()]) await sweepDueGroups(db, id);
     const { rows } = await sql<{ workspace_id: string; class: MessageClass; count: number }>`
       select m.workspace_id, m.class, count(*) as count
       from ${allDue(new Date())} group by m.workspace_id, m.class

@@ -263,7 +263,7 @@ describeWithDatabase('accepting messages', (database) => {
     await Promise.all(Array.from({ length: 12 }, (_, i) => accept(rig.sms(`m${i}`))));
     await accept(rig.sms('later', { sendAt: new Date(Date.now() + 3_600_000).toISOString() }));
     await accept(rig.sms('reset', { class: 'transactional' }));
-    const count = createOutboxCount(rig.db, { marketing: 20, transactional: 5 });
+    const count = createOutboxCount(rig.db, { bounds: { marketing: 20, transactional: 5 } });
     await count.start();
     expect(count.room(rig.workspaceId, 'marketing', 100)).toBe(8);
     expect(count.room(rig.workspaceId, 'transactional', 100)).toBe(4);

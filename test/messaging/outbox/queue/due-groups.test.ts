@@ -1,8 +1,8 @@
 /** Proves that what is due is found in order among many messages, and that a hand-over changes a message in place. */
 
 import { type Kysely, sql } from 'kysely';
+import { sweepDueGroups } from '../../../../src/messaging/model/due-groups';
 import type { MessagingTables } from '../../../../src/messaging/model/tables';
-import { sweepDueGroups } from '../../../../src/messaging/outbox/queue/due-group-sweep';
 import {
   bringRefusedForward,
   firstOfFlows,
@@ -15,7 +15,7 @@ import { openStorage, type Storage } from '../../../../src/storage/storage';
 import { type ExplainingDatabase, nodesOf, openExplaining, rowsRead } from '../../../support/explained';
 import { describeWithDatabase } from '../../../support/storage';
 
-const LANE = { id: 'lane' };
+const LANE = 'lane';
 const START = '2026-01-01T00:00:00Z';
 
 describeWithDatabase('groups of due messages', (database) => {
