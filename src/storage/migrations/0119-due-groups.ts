@@ -6,12 +6,12 @@ const ALL_COPIED =
 /**
  * What is due, and what carriers call messages, stand beside `messages` and no longer in its indexes. PostgreSQL writes a row
  * anew in each of its table's indexes when one of them can see a change: a hand-over, which changed `due_at` and
- * `provider_id`, wrote into all ten. Now it is an update in place (decision 55).
+ * `provider_id`, wrote into each of them. Now it is an update in place (decision 55).
  */
 export const UP = `
 -- Messages of one flow that were accepted together and fall due together, in the order of their acceptance. A message waits
 -- while its own due_at is its group's; a hand-over changes the message alone. Groups in which nothing waits are deleted by
--- their partition's owner (outbox/queue/due-groups.ts). The triggers also keep what processes of the version before write.
+-- their partition's owner (messaging/model/due-groups.ts). The triggers also keep what processes of the version before write.
 create table due_groups (
   lane text not null,
   flow int not null,
@@ -86,8 +86,8 @@ do $do$ begin if not exists (select from messages) then
 `;
 
 /**
- * Puts what waits from before into groups, in a migration of its own, because the lock that the triggers need would keep writers out
- * meanwhile. What came since is in its group by the triggers.
+ * Puts what waits from before into groups, in a migration of its own, because the lock that the triggers need would keep
+ * writers out meanwhile. What came since is in its group by the triggers.
  */
 export const FILLED = `
 insert into due_groups (lane, flow, due_at, first_seq, expires_at, message_ids)
