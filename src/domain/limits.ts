@@ -309,6 +309,8 @@ export const LIMITS = {
    * within 5 s; and how many of them one statement ends. */
   expireWaitingMs: 2_000,
   expireWaitingRows: 1_000,
+  /** Groups of due messages that one statement sweeps, of up to `groupCommitMessages` each: at most a tenth of a second. */
+  dueGroupsSwept: 100,
   /** Longest pause of a channel most of whose senders were asked to slow down. */
   throttlePauseMs: 15_000,
   /** Least time between two batches of a channel that are not full, because a statement for 100 messages costs

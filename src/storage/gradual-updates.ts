@@ -13,7 +13,7 @@ export type GradualUpdate = {
   column: string;
   /** True of rows that are still to be changed or copied, and of no row that was. */
   where: string;
-  /** A statement that is true of the complete column or copy. */
+  /** Carried out when every row is right, and again if the process is killed before that is remembered. */
   afterwards?: string;
 } & ({ set: string } | { copy: { into: string; columns: string } });
 

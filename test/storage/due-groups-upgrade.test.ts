@@ -6,8 +6,8 @@ import { Client } from 'pg';
 import type { MessagingTables } from '../../src/messaging/model/tables';
 import { readDue } from '../../src/messaging/outbox/queue/due-messages';
 import { findTargets } from '../../src/messaging/receipts/receipt-rows';
-import { MIGRATIONS } from '../../src/storage/migrate';
 import { openStorage, type Storage } from '../../src/storage/storage';
+import { openEarlier } from '../support/earlier-schema';
 import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 
@@ -23,10 +23,7 @@ describeWithDatabase('an upgrade to groups of due messages', (database) => {
 
   async function fromTheVersionBefore(): Promise<{ databaseUrl: string }> {
     const place = await database.place();
-    const all = { ...MIGRATIONS };
-    for (const name of Object.keys(all)) if (name > '0119') delete MIGRATIONS[name];
-    storage = await openStorage(place);
-    Object.assign(MIGRATIONS, all);
+    storage = await openEarlier(place, '0119');
     await run('drop index if exists messages_due, messages_due_without_flow, messages_expiring');
     for (const text of CREATED_BY_THE_VERSION_BEFORE) await run(text);
     await run(`

@@ -1,8 +1,9 @@
 /** Proves that rows from before a column get its value in steps, and rows that are written meanwhile by themselves. */
 
 import { sql } from 'kysely';
-import { gradualUpdates, MIGRATIONS } from '../../src/storage/migrate';
+import { gradualUpdates } from '../../src/storage/migrate';
 import { openStorage, type Storage } from '../../src/storage/storage';
+import { openEarlier } from '../support/earlier-schema';
 import { describeWithDatabase } from '../support/storage';
 
 const RECIPIENT = `insert into recipients (run_id, channel, seq, shard, contact_id, address, params, due_at, state)
@@ -19,10 +20,7 @@ describeWithDatabase('columns of rows that are older', (database) => {
 
   async function fromTheFirstVersion(): Promise<{ databaseUrl: string }> {
     const place = await database.place();
-    const all = { ...MIGRATIONS };
-    for (const name of Object.keys(all)) if (name > '0002') delete MIGRATIONS[name];
-    storage = await openStorage(place);
-    Object.assign(MIGRATIONS, all);
+    storage = await openEarlier(place, '0002');
     await query(RECIPIENT);
     await query(MESSAGE);
     await storage.close();

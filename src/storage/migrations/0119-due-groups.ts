@@ -54,7 +54,10 @@ create trigger messages_due_again after update on messages for each row
   execute function note_due_message();
 
 create function note_carrier_id() returns trigger language plpgsql as $$ begin
-  insert into carrier_ids (provider, provider_id, message_id) values (new.provider, new.provider_id, new.id)
+  if old.provider_id is not null then
+    delete from carrier_ids where provider = old.provider and provider_id = old.provider_id and message_id = old.id
+  ; end if
+  ; insert into carrier_ids (provider, provider_id, message_id) values (new.provider, new.provider_id, new.id)
   ; return null
   ; end $$;
 create trigger messages_called after update on messages for each row

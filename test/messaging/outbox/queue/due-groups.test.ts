@@ -1,6 +1,7 @@
 /** Proves that what is due is found in order among many messages, and that a hand-over changes a message in place. */
 
 import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../../../src/domain/limits';
 import { sweepDueGroups } from '../../../../src/messaging/model/due-groups';
 import type { MessagingTables } from '../../../../src/messaging/model/tables';
 import {
@@ -109,6 +110,21 @@ describeWithDatabase('groups of due messages', (database) => {
     expect(await groups()).toEqual([]);
   });
 
+  test('are swept page by page, however many there are and whatever still waits among them', async () => {
+    const count = 2 * LIMITS.dueGroupsSwept + 10;
+    // All at one time, so that the place within it decides.
+    for (let i = 1; i <= count; i++) await accept(i * 10 + 1, i * 10 + 2);
+    await handOver(31, 32);
+    await handOver(count * 10 + 1, count * 10 + 2);
+    await handOver(1_011, 1_011);
+    await sweepDueGroups(db, LANE);
+    expect(await groups()).toHaveLength(count - 2);
+    expect((await groups()).filter(([, left]) => left === 1)).toEqual([[1, 1, 1_012]]);
+    await handOver(1, count * 10 + 2);
+    await sweepDueGroups(db, LANE);
+    expect(await groups()).toEqual([]);
+  });
+
   test('are made anew for a message that is put off, also by a process that knows nothing of them', async () => {
     await accept(1, 3);
     await sql`update messages set due_at = ${START}::timestamptz + interval '1 hour' where accepted_seq = 2`.execute(
@@ -141,6 +157,8 @@ describeWithDatabase('groups of due messages', (database) => {
       return byProviderId.get(`http ${providerId}`)?.id;
     };
     expect(await target('c2')).toBe('msg_00000002');
+    await sql`update messages set provider_id = 'd1' where accepted_seq = 1`.execute(db);
+    expect([await target('c1'), await target('d1')]).toEqual([undefined, 'msg_00000001']);
     await sql`delete from messages where accepted_seq = 2`.execute(db);
     expect(await target('c2')).toBeUndefined();
     const { rows } = await sql`select from carrier_ids`.execute(db);
