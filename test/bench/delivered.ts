@@ -28,7 +28,7 @@ export async function feedEnd(api: ApiClient): Promise<string> {
   return after;
 }
 
-/** From the moment a message was accepted to the moment its hand-over was recorded, by the event feed. */
+/** From the moment a message was accepted to the moment the provider answered, by the times of the event feed. */
 export async function toProviderMs(api: ApiClient, after: string): Promise<Record<string, number>> {
   const acceptedAt = new Map<string, number>();
   const waits: number[] = [];

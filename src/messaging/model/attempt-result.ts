@@ -17,6 +17,8 @@ export interface AttemptResult {
   /** Keeps its place among those that wait: it was not tried. */
   keepsPlace?: boolean | undefined;
   data?: Record<string, unknown> | undefined;
+  /** When the provider answered; results are recorded up to `LIMITS.recordLingerMs` later. */
+  at?: string | undefined;
 }
 
 const BACKOFF_FIRST_MS = 1_000;

@@ -65,6 +65,31 @@ describeWithDatabase('handing messages over', (database) => {
     });
   });
 
+  test('an event has the time of the answer, however late it is recorded', async () => {
+    const answers = new Map<string, () => void>();
+    one.sms.script = ({ id, uid }) =>
+      new Promise((resolve) => answers.set(uid, () => resolve({ kind: 'accepted', providerId: id })));
+    for (const uid of ['m1', 'm2']) {
+      await accept(rig.sms(uid));
+      await until(`the provider has ${uid}`, () => answers.has(uid));
+    }
+    const recordableFrom = await rig.db.transaction().execute(async (tx) => {
+      // The first result's statement waits for the workspace's event head, and the second result for that statement.
+      await sql`select 1 from event_heads where workspace_id = ${rig.workspaceId} for update`.execute(tx);
+      answers.get('m1')?.();
+      await delay(3 * LIMITS.recordLingerMs);
+      answers.get('m2')?.();
+      await delay(LIMITS.recordLingerMs);
+      return Date.now();
+    });
+    await untilState('m2', 'sent');
+    const { events } = await one.delivery.track(rig.workspaceId, 'm2');
+    const told = await allEvents(one.delivery, rig.workspaceId);
+    const at = told.find(({ uid, type }) => uid === 'm2' && type === 'sent')?.at;
+    expect(events.at(-1)).toMatchObject({ type: 'sent', at });
+    expect(Date.parse(at ?? '')).toBeLessThan(recordableFrom);
+  });
+
   test('a passing failure is tried again and counted; being throttled is not', async () => {
     const script = ['transient', 'throttled', 'transient'];
     one.sms.script = (message) => {

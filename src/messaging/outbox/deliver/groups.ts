@@ -275,9 +275,9 @@ function doubtsAmong(
 
 /** A message that only waits for its next try has no event. */
 function eventOfAttemptResult(attemptResult: AttemptResult, provider: string): NewEvent | null {
-  const { message, state, code, attempt, data } = attemptResult;
+  const { message, state, at, code, attempt, data } = attemptResult;
   if (attemptResult.retryAtMs !== undefined) return null;
-  return eventOf(message, { type: state, state, code, provider, attempt, data });
+  return eventOf(message, { type: state, state, at, code, provider, attempt, data });
 }
 
 const isoOrNull = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());

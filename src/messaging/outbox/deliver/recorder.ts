@@ -43,7 +43,7 @@ const RETRY_MS = 300;
  * message never holds up the others of its group, and a crash leaves in doubt little more than what was in flight.
  */
 export class Recorder {
-  private pending: { leaving: Leaving; result: HandOverResult }[] = [];
+  private pending: { leaving: Leaving; result: HandOverResult; atMs: number }[] = [];
   private writing: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
   private writtenAtMs = 0;
@@ -57,7 +57,7 @@ export class Recorder {
   }
 
   add(leaving: Leaving, result: HandOverResult): void {
-    this.pending.push({ leaving, result });
+    this.pending.push({ leaving, result, atMs: Date.now() });
     this.schedule();
   }
 
@@ -125,12 +125,12 @@ export class Recorder {
       some.map(({ leaving }) => leaving),
       some.map(({ result }) => result),
     );
-    const now = Date.now();
     const parts = new Map<string, { partition: Partition; results: Recorded[] }>();
-    some.forEach(({ leaving: { message, group } }, i) => {
+    some.forEach(({ leaving: { message, group }, atMs }, i) => {
       const attemptResult = counted(
-        toAttemptResult(message, classified[i] ?? { kind: 'unknown' }, now, Math.random()),
+        toAttemptResult(message, classified[i] ?? { kind: 'unknown' }, atMs, Math.random()),
       );
+      attemptResult.at = new Date(atMs).toISOString();
       const key = `${group.partition.id}/${message.workspaceId}`;
       const part = parts.get(key) ?? { partition: group.partition, results: [] };
       parts.set(key, part);
@@ -196,8 +196,8 @@ export class Recorder {
         // The states matter more than what the provider said about them.
         log.error({ err: error, provider }, 'Answers of a provider could not be stored');
         kept = results.map(
-          ({ attemptResult: { message, state, attempt, retryAtMs, keepsPlace }, group }) => ({
-            attemptResult: { message, state, attempt, retryAtMs, keepsPlace },
+          ({ attemptResult: { message, state, attempt, retryAtMs, keepsPlace, at }, group }) => ({
+            attemptResult: { message, state, attempt, retryAtMs, keepsPlace, at },
             group,
           }),
         );
