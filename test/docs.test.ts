@@ -12,7 +12,7 @@ import {
   startFanfare,
   untilReady,
 } from './support/fanfare-process';
-import { freshNamespace } from './support/services';
+import { freshNamespace } from './support/namespaces';
 
 const run = promisify(execFile);
 

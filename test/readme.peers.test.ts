@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { makePlace, startFanfare, untilReady } from './support/fanfare-process';
+import { freshNamespace } from './support/namespaces';
 import { ROOT } from './support/root';
-import { freshNamespace } from './support/services';
 
 const run = promisify(execFile);
 

@@ -9,7 +9,8 @@ import pino from 'pino';
 import { type App, startApp } from '../../src/app/app';
 import { readConfig } from '../../src/config';
 import { openLine } from '../support/line';
-import { freshNamespace, postgresUrl } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
+import { postgresUrl } from '../support/services';
 
 test('a database that goes away in the middle of a start is waited for, and the start made anew', async () => {
   const database = `again_${randomUUID().replaceAll('-', '')}`;

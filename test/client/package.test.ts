@@ -12,8 +12,8 @@ import {
   startFanfare,
   untilReady,
 } from '../support/fanfare-process';
+import { freshNamespace } from '../support/namespaces';
 import { ROOT } from '../support/root';
-import { freshNamespace } from '../support/services';
 
 const run = promisify(execFile);
 

@@ -14,7 +14,7 @@ import {
   startFanfare,
   untilReady,
 } from '../support/fanfare-process';
-import { freshNamespace } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
 import { until } from '../support/until';
 
 interface Send {

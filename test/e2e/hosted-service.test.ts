@@ -9,7 +9,7 @@ import {
   type Trouble,
 } from '../support/hosted-service';
 import { Installation } from '../support/installation';
-import { freshNamespace } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
 import { until } from '../support/until';
 
 const TOKEN_SECONDS = 3;

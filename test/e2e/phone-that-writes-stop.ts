@@ -8,7 +8,7 @@ import {
 import { freePort } from '../support/free-port';
 import { Installation } from '../support/installation';
 import { type Kannel, startKannel } from '../support/kannel';
-import { freshNamespace } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
 import { type Smsc, startSmsc } from '../support/smsc';
 import { until } from '../support/until';
 

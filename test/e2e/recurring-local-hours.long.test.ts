@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { campaignScheduleId } from '../../src/domain/ids';
 import { campaignDetail, createSmsCampaign, createSmsTemplate } from '../support/api-client';
 import { Installation } from '../support/installation';
-import { freshNamespace } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
 import { until } from '../support/until';
 
 interface Run {

@@ -26,10 +26,10 @@ import {
   startFanfare,
   untilReady,
 } from '../support/fanfare-process';
+import { freshNamespace } from '../support/namespaces';
 import { answers, makeCluster } from '../support/postgres-server';
 import { ROOT } from '../support/root';
 import { runTied, type TiedProcess } from '../support/run-tied';
-import { freshNamespace } from '../support/services';
 import { until } from '../support/until';
 import { createVoiceCampaign } from '../support/voice-campaign';
 

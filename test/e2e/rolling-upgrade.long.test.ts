@@ -22,8 +22,8 @@ import {
   startFanfare,
   untilReady,
 } from '../support/fanfare-process';
+import { freshNamespace } from '../support/namespaces';
 import { makeSecondBuild } from '../support/second-build';
-import { freshNamespace } from '../support/services';
 import { until } from '../support/until';
 import { createVoiceCampaign } from '../support/voice-campaign';
 

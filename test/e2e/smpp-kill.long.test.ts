@@ -8,7 +8,7 @@ import {
 } from '../support/api-client';
 import { type Certificate, makeCertificate } from '../support/certificate';
 import { Installation } from '../support/installation';
-import { freshNamespace } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
 import { type Smsc, startSmsc } from '../support/smsc';
 import { until } from '../support/until';
 

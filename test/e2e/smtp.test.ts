@@ -1,7 +1,7 @@
 import { type SmtpCarrier, startSmtpCarrier } from '../providers/smtp/smtp-carrier';
 import { freePort } from '../support/free-port';
 import { Installation } from '../support/installation';
-import { freshNamespace } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
 import { bringMail } from '../support/smtp-client';
 import { until } from '../support/until';
 

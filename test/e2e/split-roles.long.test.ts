@@ -20,7 +20,8 @@ import {
   untilReady,
 } from '../support/fanfare-process';
 import { type Line, openLine } from '../support/line';
-import { freshNamespace, postgresUrl } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
+import { postgresUrl } from '../support/services';
 import { until } from '../support/until';
 
 const PEOPLE = 40_000;

@@ -19,7 +19,8 @@ import {
   startFanfare,
   untilReady,
 } from '../support/fanfare-process';
-import { freshNamespace, postgresUrl } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
+import { postgresUrl } from '../support/services';
 import { until } from '../support/until';
 
 const PEOPLE = 20;

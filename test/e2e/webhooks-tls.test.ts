@@ -1,7 +1,7 @@
 import { type Receiver, startReceiver } from '../messaging/webhooks/receiver';
 import { type Authority, makeAuthority } from '../support/authority';
 import { Installation } from '../support/installation';
-import { freshNamespace } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
 import { until } from '../support/until';
 
 const LIMIT_MS = 150_000;

@@ -3,7 +3,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { createList, createSmsCampaign, createSmsTemplate, untilPhase } from '../support/api-client';
 import { Installation } from '../support/installation';
-import { freshNamespace } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
 import { until } from '../support/until';
 
 const DEPLOYMENT = 'fanfare';

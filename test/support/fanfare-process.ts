@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { Pool } from 'undici';
 import { cloneDatabase, dropDatabase, newDatabaseName } from './databases';
 import { freePort } from './free-port';
+import { freshNamespace } from './namespaces';
 import { MAIN } from './root';
-import { freshNamespace } from './services';
 
 /** The program as a user runs it: its own process group, its own directory, its own port. */
 export interface FanfareProcess {

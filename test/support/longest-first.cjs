@@ -5,7 +5,6 @@ const { default: Sequencer } = require('@jest/test-sequencer');
 const WAITS = [
   [/^test\/chaos\//, 200_000],
   [/\.long\.test\.ts$/, 150_000],
-  [/^test\/e2e\/(explain-waits|call-)/, 120_000],
   [/^test\/(e2e|storage\/managed)\//, 60_000],
   [/^test\/(client|readme|docs|package|temporal)/, 30_000],
 ];

@@ -4,7 +4,8 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { TASK_QUEUES } from '../../src/domain/task-queues';
 import { createLog } from '../../src/log';
 import { installTemporalRuntime } from '../../src/temporal/runtime';
-import { freshNamespace, temporalAddress } from './services';
+import { freshNamespace } from './namespaces';
+import { temporalAddress } from './services';
 
 // biome-ignore lint/suspicious/noExplicitAny: scripts answer as activities would.
 export type Script = Record<string, (input: any) => unknown>;

@@ -8,7 +8,8 @@ import { NAMES } from '../../src/temporal/launcher';
 import { installTemporalRuntime } from '../../src/temporal/runtime';
 import { BUNDLE_FILE } from '../../workers/bundle';
 import type { CampaignRunInput, ChannelShardInput, VoiceCallInput } from '../../workflows/messages';
-import { freshNamespace, temporalAddress } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
+import { temporalAddress } from '../support/services';
 import { until } from '../support/until';
 
 /** In place of HISTORY_EVENTS (workflows/constants.ts), so that seconds are enough to pass it more than once. */

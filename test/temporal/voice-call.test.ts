@@ -21,7 +21,7 @@ import { installTemporalRuntime } from '../../src/temporal/runtime';
 import { BUNDLE_FILE } from '../../workers/bundle';
 import type { voiceCall } from '../../workflows';
 import type { VoiceCallInput } from '../../workflows/messages';
-import { freshNamespace } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
 import { until } from '../support/until';
 
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;

@@ -10,7 +10,7 @@ import {
 } from '../support/api-client';
 import { startEarly } from '../support/early-start';
 import { Installation } from '../support/installation';
-import { freshNamespace } from '../support/services';
+import { freshNamespace } from '../support/namespaces';
 import { until } from '../support/until';
 
 interface Run {
