@@ -17,7 +17,7 @@ export interface AttemptResult {
   /** Keeps its place among those that wait: it was not tried. */
   keepsPlace?: boolean | undefined;
   data?: Record<string, unknown> | undefined;
-  /** When the provider answered; results are recorded up to `LIMITS.recordLingerMs` later. */
+  /** When the provider answered, ISO; none for what never left. Results are recorded up to `LIMITS.recordLingerMs` later. */
   at?: string | undefined;
 }
 

@@ -125,10 +125,12 @@ export class Recorder {
       some.map(({ leaving }) => leaving),
       some.map(({ result }) => result),
     );
+    // A next try is counted from now: after a database that did not answer, not all would be due at once.
+    const now = Date.now();
     const parts = new Map<string, { partition: Partition; results: Recorded[] }>();
     some.forEach(({ leaving: { message, group }, atMs }, i) => {
       const attemptResult = counted(
-        toAttemptResult(message, classified[i] ?? { kind: 'unknown' }, atMs, Math.random()),
+        toAttemptResult(message, classified[i] ?? { kind: 'unknown' }, now, Math.random()),
       );
       attemptResult.at = new Date(atMs).toISOString();
       const key = `${group.partition.id}/${message.workspaceId}`;
