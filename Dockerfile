@@ -5,14 +5,14 @@ COPY package.json package-lock.json .npmrc ./
 COPY packages packages
 # Without the packages of the tests, which are the workspace `test`.
 RUN npm ci --include=dev --no-audit --no-fund --workspace @fanfare/email-layout --include-workspace-root
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
 COPY src src
 COPY workflows workflows
 COPY activities activities
 COPY workers workers
 COPY console console
-COPY scripts/sbom.mjs scripts/shipped-packages.mjs scripts/
-RUN node_modules/.bin/tsc -p tsconfig.build.json \
+COPY scripts/compile.mjs scripts/sbom.mjs scripts/shipped-packages.mjs scripts/
+RUN node scripts/compile.mjs src workflows activities workers \
   && node dist/workers/bundle.js \
   && node packages/email-layout/build.mjs \
   && node node_modules/vite/bin/vite.js build --config console/vite.config.mjs \

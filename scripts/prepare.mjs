@@ -16,7 +16,8 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const SOURCES = ['src', 'workflows', 'activities', 'workers'];
 /** What the console is made of, besides its packages. */
 const CONSOLE = 'console';
-const BUILD_INPUTS = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
+const COMPILER = join('scripts', 'compile.mjs');
+const BUILD_INPUTS = ['tsconfig.json', COMPILER, 'package-lock.json'];
 const EMAIL_LAYOUT = join('packages', 'email-layout');
 const EMAIL_LAYOUT_INPUTS = ['package.json', 'build.mjs', 'renderer.cjs'];
 
@@ -88,17 +89,7 @@ async function build(purpose, lock) {
   rmSync(stampFile, { force: true });
   // It would be taken for one of these sources if it were left, and not made again.
   rmSync(tracedBundleFile, { force: true });
-  // The compiler leaves out what its notes say is there; they are wrong when the output was removed.
-  if (!existsSync(mainFile)) rmSync(join(dist, '.tsbuildinfo-build'), { force: true });
-  // Types are checked by `npm run check`: here that would more than double a newcomer's wait.
-  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-  await runStep(
-    'Building',
-    process.execPath,
-    [compiler, '-p', 'tsconfig.build.json', '--noCheck'],
-    ROOT,
-    lock,
-  );
+  await runStep('Building', process.execPath, [COMPILER, ...SOURCES], ROOT, lock);
   removeOrphans();
   const bundles = [
     ['Bundling workflows', bundler, 'plain'],

@@ -26,7 +26,7 @@ const LOCK = (version: string) =>
   JSON.stringify({
     packages: {
       '': {},
-      'node_modules/typescript': { version },
+      'node_modules/esbuild': { version },
       'node_modules/extra': { version, optional: true },
     },
   });
@@ -35,8 +35,8 @@ const LOCK = (version: string) =>
 const LOCK_WITH_TESTS = (version: string, tool = '1.0.0') =>
   JSON.stringify({
     packages: {
-      '': { dependencies: { extra: '1' }, devDependencies: { typescript: '1' } },
-      'node_modules/typescript': { version },
+      '': { dependencies: { extra: '1' }, devDependencies: { esbuild: '1' } },
+      'node_modules/esbuild': { version },
       'node_modules/extra': { version, optional: true },
       'node_modules/@fanfare/test': { resolved: 'test', link: true },
       'node_modules/tool': { version: tool },
@@ -51,8 +51,7 @@ install*) echo npm adds >> steps ;;
 esac
 if [ -n "$BREAK_NPM" ]; then echo "registry is down" >&2; exit 1; fi
 if [ -n "$SLOW_NPM" ]; then sleep "$SLOW_NPM"; fi
-mkdir -p node_modules/typescript/bin
-cp tsc node_modules/typescript/bin/tsc
+mkdir -p node_modules
 case "$*" in
 *--workspace*) node -e '
   const { readFileSync, writeFileSync } = require("node:fs");
@@ -62,9 +61,9 @@ case "$*" in
 *) cp package-lock.json node_modules/.package-lock.json ;;
 esac
 `;
-const TSC = `
-const { appendFileSync, mkdirSync, writeFileSync } = require('node:fs');
-appendFileSync('steps', 'tsc\\n');
+const COMPILER = `
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+appendFileSync('steps', 'compile\\n');
 mkdirSync('dist/src', { recursive: true });
 mkdirSync('dist/workers', { recursive: true });
 writeFileSync('dist/src/main.js', 'console.log("main " + process.argv.slice(2).join(" "))');
@@ -83,7 +82,7 @@ mkdirSync('packages/email-layout/dist', { recursive: true });
 writeFileSync('packages/email-layout/dist/index.cjs', '');
 `;
 /** All but the compiler's work is made at once. */
-const BUILD = ['bundle', 'bundle with traces', 'email layout', 'tsc'];
+const BUILD = ['bundle', 'bundle with traces', 'compile', 'email layout'];
 /** Of a start that sends no traces. */
 const BUILD_TO_START = BUILD.filter((step) => step !== 'bundle with traces');
 
@@ -92,7 +91,7 @@ beforeEach(() => {
   cpSync(join(ROOT, 'scripts'), join(root, 'scripts'), { recursive: true });
   mkdirSync(join(root, 'bin'));
   writeFileSync(join(root, 'bin', 'npm'), NPM, { mode: 0o755 });
-  writeFileSync(join(root, 'tsc'), TSC);
+  writeFileSync(join(root, 'scripts', 'compile.mjs'), COMPILER);
   writeFileSync(join(root, 'package-lock.json'), LOCK('1.0.0'));
   mkdirSync(join(root, 'src', 'deep'), { recursive: true });
   writeFileSync(join(root, 'src', 'deep', 'a.ts'), 'export const a = 1;');
