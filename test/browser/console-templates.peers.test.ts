@@ -27,6 +27,8 @@ describeWithDatabase('templates in the console', (database) => {
   const open = (path: string) => signedInAt(browser, api.url, user, path);
   const keepPath = async (page: Page, name: string) => {
     await page.waitForURL(/templates\/(?!new)/);
+    // The address changes before the page does.
+    await page.getByRole('button', { name: 'Save as new version' }).waitFor();
     paths[name] = new URL(page.url()).pathname.replace('/console', '');
   };
 
@@ -47,8 +49,6 @@ describeWithDatabase('templates in the console', (database) => {
     await text.fill('Hello {{NAME}}');
     await page.getByRole('button', { name: 'Create template' }).click();
     await keepPath(page, 'sms');
-    // The address changes before the page does.
-    await page.getByRole('button', { name: 'Save as new version' }).waitFor();
     await text.fill('Good morning {{NAME}}');
     await page.getByRole('button', { name: 'Save as new version' }).click();
     await page.getByText('Saved as version 2').first().waitFor();
