@@ -5,9 +5,8 @@ import { build } from 'esbuild';
 
 /**
  * `node scripts/compile.mjs <folder> …`: each TypeScript file of these folders becomes one of JavaScript under `dist`,
- * by itself, and files of
- * JSON are copied. Types are checked by `npm run check`, because the compiler that knows them takes ten times as long, and a
- * newcomer would wait for it.
+ * by itself, and JSON files are copied. Types are checked by `npm run check`: `tsc` reads those of all packages even
+ * when it checks none, which took 11 s of a first start where this takes 2.
  */
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 

@@ -14,8 +14,10 @@ export async function freePort(): Promise<number> {
 
 function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  return new Promise((done) => {
-    server.once('error', () => done(false));
+  return new Promise((done, fail) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? done(false) : fail(error),
+    );
     server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
   });
 }
