@@ -62,6 +62,7 @@ import * as mixedCaseAddresses from './migrations/0116-mixed-case-addresses';
 import * as campaignsInUse from './migrations/0117-campaigns-in-use';
 import * as roomForOutcomes from './migrations/0118-room-for-outcomes';
 import * as dueGroups from './migrations/0119-due-groups';
+import * as listsByTime from './migrations/0121-lists-by-time';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -126,6 +127,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0118-room-for-outcomes': roomForOutcomes.UP,
   '0119-due-groups': dueGroups.UP,
   '0120-due-groups-filled': dueGroups.FILLED,
+  '0121-lists-by-time': listsByTime.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
@@ -146,6 +148,7 @@ const ONLINE: Record<string, string> = {
   '0110-run-retention': runRetention.INDEXES,
   '0116-mixed-case-addresses': mixedCaseAddresses.INDEXES,
   '0117-campaigns-in-use': campaignsInUse.INDEXES,
+  '0121-lists-by-time': listsByTime.INDEXES,
 };
 
 /** Columns of tables that may be large, filled row by row, by the migration that they belong to (gradual-updates.ts). */
@@ -166,15 +169,19 @@ export const onlineIndexes = (): string =>
 export const gradualUpdates = (): GradualUpdate[] =>
   Object.entries(GRADUAL).flatMap(([migration, updates]) => (migration in MIGRATIONS ? updates : []));
 
-/** Indexes that only builds from before a migration use, once a gradual update is complete (online-indexes.ts). */
+/** Indexes that only builds from before a migration use (online-indexes.ts). */
 export interface Retired {
   migration: string;
   indexes: readonly string[];
-  once: string;
+  /** The gradual update that must be complete before. */
+  once?: string;
 }
 
 export const retired = (): Retired[] =>
-  [{ migration: '0119-due-groups', ...dueGroups.RETIRED }].filter(({ migration }) => migration in MIGRATIONS);
+  [
+    { migration: '0119-due-groups', ...dueGroups.RETIRED },
+    { migration: '0121-lists-by-time', ...listsByTime.RETIRED },
+  ].filter(({ migration }) => migration in MIGRATIONS);
 
 /** The newest migration of this build. */
 export const NEWEST_MIGRATION = Object.keys(MIGRATIONS).sort().at(-1) ?? '';

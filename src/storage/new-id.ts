@@ -8,6 +8,7 @@ let poolAt = pool.length;
 /** A million ids in a millisecond; after that only their order is lost. */
 const COUNT_CHARS = 4;
 
+const TIME_CHARS = 10;
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /**
@@ -37,14 +38,17 @@ export function newIdInOrder(prefix: string, nowMs: number = Date.now()): string
   return newId(prefix, nowMs, bytes);
 }
 
-/** A bound: ids created at this time or later sort after it, and earlier ids sort before it. */
-export function firstIdAt(prefix: string, ms: number): string {
-  return `${prefix}_${timePart(Math.max(0, ms))}`;
+/** The time at which an id was made, in milliseconds. */
+export function timeOfId(id: string): number {
+  let ms = 0;
+  for (const char of id.slice(id.indexOf('_') + 1).slice(0, TIME_CHARS))
+    ms = ms * 32 + ALPHABET.indexOf(char);
+  return ms;
 }
 
 function timePart(ms: number): string {
   let time = '';
-  for (let rest = ms, i = 0; i < 10; i++) {
+  for (let rest = ms, i = 0; i < TIME_CHARS; i++) {
     time = ALPHABET[rest % 32] + time;
     rest = Math.floor(rest / 32);
   }

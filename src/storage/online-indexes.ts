@@ -122,10 +122,11 @@ async function dropsNow(db: Kysely<unknown>): Promise<string> {
   const statements: string[] = [];
   for (const { migration, indexes, once } of retired()) {
     const { rows } = await sql<{ free: boolean }>`
-      select exists (select from gradual_updates where name = ${once}) and not exists (
-        select from processes where seen_at > now() - ${LIMITS.processSilentSeconds} * interval '1 second'
-          and coalesce(newest_migration, '') < ${migration}
-      ) as free`.execute(db);
+      select (${once === undefined}::boolean or exists (select from gradual_updates where name = ${once ?? ''}))
+        and not exists (
+          select from processes where seen_at > now() - ${LIMITS.processSilentSeconds} * interval '1 second'
+            and coalesce(newest_migration, '') < ${migration}
+        ) as free`.execute(db);
     if (rows[0]?.free) statements.push(...indexes.map((index) => `drop index ${index};\n`));
   }
   return statements.join('');

@@ -1,6 +1,6 @@
 /** Proves the form and the order of ids. */
 
-import { newId, newIdInOrder } from '../../src/storage/new-id';
+import { newId, newIdInOrder, timeOfId } from '../../src/storage/new-id';
 
 test('ids are short, URL-safe and name what they are for', () => {
   expect(newId('cmp')).toMatch(/^cmp_[0-9a-z]{26}$/);
@@ -23,4 +23,5 @@ test('ids sort by the time they were made', () => {
   const times = [0, 1, 31, 32, 1_023, 1_024, 1_790_000_000_000, 1_790_000_000_001, 9_999_999_999_999];
   const ids = times.map((time) => newId('x', time));
   expect([...ids].sort()).toEqual(ids);
+  expect(ids.map(timeOfId)).toEqual(times);
 });

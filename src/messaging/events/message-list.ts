@@ -2,15 +2,12 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { MessageList } from '../../contracts/messages';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
-import { firstIdAt } from '../../storage/new-id';
+import { timeOfId } from '../../storage/new-id';
 import type { MessagingTables } from '../model/tables';
 import { currentState } from './current-state';
 import { type MessageRecord, RECORD_COLUMNS, type RecordRow, recordOf } from './tracking';
 
 type Condition = RawBuilder<boolean>;
-
-/** An id is generated before its message is stored, and a busy database may take this long. */
-const STORED_WITHIN_MS = 60_000;
 
 /**
  * A workspace's messages, newest first. An index finds them: by address, by campaign, by bad end, or all by
@@ -23,27 +20,33 @@ export async function listMessages(
   query: MessageList,
 ): Promise<{ messages: MessageRecord[]; next: string | null }> {
   const { indexed, judged } = conditionsOf(workspaceId, query);
+  const lookedMax = judged.length === 0 ? query.limit + 1 : LIMITS.messagesLookedAt;
+  // The index knows the order of times only. What was accepted at the last of them is read whole, and put in order by id.
   const looked = db
     .selectFrom('messages as m')
     .where((where) => where.and(indexed))
-    .orderBy('m.id', 'desc');
+    .orderBy('m.created_at', 'desc')
+    .fetch(lookedMax, 'with ties');
   const rows = await db
-    .selectFrom(looked.selectAll().limit(LIMITS.messagesLookedAt).as('m'))
+    .selectFrom(looked.selectAll().as('m'))
     .select(RECORD_COLUMNS)
     .select(currentState('m').as('present'))
     .where((where) => where.and(judged))
+    .orderBy('m.created_at', 'desc')
     .orderBy('m.id', 'desc')
     .limit(query.limit + 1)
     .execute();
   const page = rows.slice(0, query.limit).map((row: RecordRow) => recordOf(row));
   if (rows.length > page.length) return { messages: page, next: page.at(-1)?.id ?? null };
   if (judged.length === 0) return { messages: page, next: null };
-  const last = await looked
-    .select('m.id')
-    .offset(LIMITS.messagesLookedAt - 1)
+  const end = await db
+    .selectFrom(looked.select(['m.id', 'm.created_at']).as('m'))
+    .select(['m.id', sql<number>`count(*) over ()::int`.as('count')])
+    .orderBy('m.created_at')
+    .orderBy('m.id')
     .limit(1)
     .executeTakeFirst();
-  return { messages: page, next: last?.id ?? null };
+  return { messages: page, next: end && end.count >= lookedMax ? end.id : null };
 }
 
 function conditionsOf(
@@ -64,16 +67,17 @@ function conditionsOf(
   else if (state !== undefined) judged.push(stateIs(state));
   if (channel) judged.push(sql`m.channel = ${channel}`);
   if (typeof from === 'string') judged.push(sql`m.from_address = ${from}`);
-  if (from instanceof Date) {
-    indexed.push(sql`m.id >= ${firstIdAt('msg', from.getTime() - STORED_WITHIN_MS)}`);
-    judged.push(sql`m.created_at >= ${from.toISOString()}::timestamptz`);
-  }
-  if (to instanceof Date) {
-    indexed.push(sql`m.id < ${firstIdAt('msg', to.getTime())}`);
-    judged.push(sql`m.created_at < ${to.toISOString()}::timestamptz`);
-  }
-  if (cursor !== undefined) indexed.push(sql`m.id < ${cursor}`);
+  if (from instanceof Date) indexed.push(sql`m.created_at >= ${from.toISOString()}::timestamptz`);
+  if (to instanceof Date) indexed.push(sql`m.created_at < ${to.toISOString()}::timestamptz`);
+  if (cursor !== undefined) indexed.push(...olderThan(cursor));
   return { indexed, judged };
+}
+
+/** The first condition is the index's. A message that is deleted by now has only the time in its id, a moment before its acceptance. */
+function olderThan(id: string): Condition[] {
+  const acceptedAt = sql`coalesce(
+    (select created_at from messages where id = ${id}), to_timestamp(${timeOfId(id) / 1_000}::float8))`;
+  return [sql`m.created_at <= ${acceptedAt}`, sql`(m.created_at < ${acceptedAt} or m.id < ${id})`];
 }
 
 /** Whether `messages.ended` holds the state (migration 0060). */

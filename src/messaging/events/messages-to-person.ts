@@ -1,4 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { timeOfId } from '../../storage/new-id';
 import type { MessagingTables } from '../model/tables';
 import { currentState } from './current-state';
 import { RECORD_COLUMNS, type TrackedMessage, tracked } from './tracking';
@@ -33,10 +34,13 @@ export async function readMessagesTo(
   person: Person,
   { after, limit }: { after: string; limit: number },
 ): Promise<PersonMessage[]> {
+  // Indexes know when a message was accepted, which is after its id was made; a clock that was set back may have it before.
+  const later =
+    after === ''
+      ? sql`true`
+      : sql`id > ${after} and created_at >= to_timestamp(${timeOfId(after) / 1_000}::float8) - interval '1 minute'`;
   const { rows } = await sql<{ id: string }>`
-    select id from (${idsOfMessagesTo(person, sql`id > ${after}`)}) found order by id limit ${limit}`.execute(
-    db,
-  );
+    select id from (${idsOfMessagesTo(person, later)}) found order by id limit ${limit}`.execute(db);
   const messages = await db
     .selectFrom('messages as m')
     .select(RECORD_COLUMNS)

@@ -161,7 +161,7 @@ class StoredReceiptMatcher implements ReceiptMatcher {
             and cardinality(p.known) between 1 and c.segments - 1
           else false
         end
-        order by c.id desc limit ${CANDIDATES_MAX}
+        order by c.created_at desc limit ${CANDIDATES_MAX}
       ) as m
     `.execute(this.deps.db);
     return rows;

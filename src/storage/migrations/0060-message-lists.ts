@@ -20,14 +20,8 @@ do $do$ begin
 ; end $do$;
 `;
 
-/** Built while the tables are written to (online-indexes.ts). */
+/** What it built is no longer built: 0121 has what took its place. */
 export const INDEXES = `
-create index messages_ended on messages (workspace_id, ended, id) where ended is not null;
-
-create index messages_by_age on messages (workspace_id, id);
-
--- Of email and calls too: what became of the messages to one person is asked of all channels.
-create index messages_by_address on messages (to_address, id);
 drop index messages_by_subscriber;
 `;
 

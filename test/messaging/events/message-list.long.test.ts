@@ -3,7 +3,7 @@ import type { MessageList } from '../../../src/contracts/messages';
 import { LIMITS } from '../../../src/domain/limits';
 import { listMessages } from '../../../src/messaging/events/message-list';
 import type { MessagingTables } from '../../../src/messaging/model/tables';
-import { firstIdAt } from '../../../src/storage/new-id';
+import { newId } from '../../../src/storage/new-id';
 import { openStorage, type Storage } from '../../../src/storage/storage';
 import { type ExplainingDatabase, openExplaining, rowsRead } from '../../support/explained';
 import { describeWithDatabase } from '../../support/storage';
@@ -11,6 +11,8 @@ import { describeWithDatabase } from '../../support/storage';
 const MESSAGES = 1_000_000;
 /** One a second, the last one at this time. */
 const LAST_MS = Date.parse('2026-06-01T00:00:00Z');
+/** Accepted by one statement, and therefore at one time. */
+const TOGETHER = 500;
 const PAGE = 20;
 
 /** Beside a million messages, of which one in ten is of the other workspace, plans may read little more than a page. */
@@ -23,7 +25,7 @@ describeWithDatabase('a list of messages among a million', (database) => {
     storage = await openStorage(place);
     at = await openExplaining(place);
     const db = storage.tables<MessagingTables>();
-    const idAt = (ms: number) => firstIdAt('msg', ms);
+    const idAt = (ms: number) => newId('msg', ms, new Uint8Array(16)).slice(0, 14);
     // The ids of the first hundred thousandths, and a number after each: as in the product, they sort by age.
     const ids = Array.from({ length: 1_000 }, (_, i) => idAt(LAST_MS - (1_000 - i) * 1_000_000));
     await sql`
@@ -35,7 +37,7 @@ describeWithDatabase('a list of messages among a million', (database) => {
         case when i < 200 then '54321' else '12345' end, '{}',
         case when i < 300 then 'old' when i % 2 = 0 then 'large' end, 'marketing', 'h',
         case when i < 100 then 'failed' when i < 200 then 'sent' else 'delivered' end, 'l', i,
-        to_timestamp(${LAST_MS / 1_000 - MESSAGES} + i)
+        to_timestamp(${LAST_MS / 1_000 - MESSAGES} + i - i % ${TOGETHER})
       from generate_series(0, ${MESSAGES - 1}) i`.execute(db);
   }, 300_000);
   afterAll(async () => {
