@@ -260,7 +260,7 @@ export class FanfareClient {
   ): Promise<DurableSend | TrackedMessage> {
     const deadline = Date.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
     for (let waitMs = LOOK_MS.first; ; waitMs = Math.min(waitMs * 1.5, LOOK_MS.last)) {
-      if (/^snd_[0-9a-z]{26}$/.test(idOrUid)) {
+      if (/^snd_[0-9a-z]{19,26}$/.test(idOrUid)) {
         const send = await this.durableSend(idOrUid, options);
         if (send.finishedAt !== null) return send;
       } else {

@@ -84,7 +84,7 @@ export const idCursor = (prefix: string) =>
     .meta({ description: '`next` of the page before.' })
     .optional();
 
-const isIdOf = (prefix: string, value: string) => new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(value);
+const isIdOf = (prefix: string, value: string) => new RegExp(`^${prefix}_[0-9a-z]{19,26}$`).test(value);
 
 const NAME_CHARS_MAX = 200;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them is the point.

@@ -17,7 +17,7 @@ export function messageUid(key: RecipientKey, attempt: number): string {
   return `${key.runId}.${key.channel}.${key.seq}.${attempt}`;
 }
 
-const UID = /^(run_[0-9a-z]{26})\.(email|sms|voice)\.(\d{1,9})\.(\d{1,4})$/;
+const UID = /^(run_[0-9a-z]{19,26})\.(email|sms|voice)\.(\d{1,9})\.(\d{1,4})$/;
 
 /** `undefined` for a uid that another caller chose. */
 export function parseMessageUid(uid: string): (RecipientKey & { attempt: number }) | undefined {
@@ -32,7 +32,7 @@ export function recipientId(key: RecipientKey): string {
   return `${key.runId}.${key.channel}.${key.seq}`;
 }
 
-const RECIPIENT_ID = /^(run_[0-9a-z]{26})\.(email|sms|voice)\.(\d{1,9})$/;
+const RECIPIENT_ID = /^(run_[0-9a-z]{19,26})\.(email|sms|voice)\.(\d{1,9})$/;
 
 /** `undefined` for a text that is no recipient's id. */
 export function parseRecipientId(id: string): RecipientKey | undefined {
@@ -45,7 +45,7 @@ export function sendMessageUid(sendId: string, attempt: number): string {
   return `${sendId}.${attempt}`;
 }
 
-const SEND_UID = /^(snd_[0-9a-z]{26})\.(\d{1,4})$/;
+const SEND_UID = /^(snd_[0-9a-z]{19,26})\.(\d{1,4})$/;
 
 /** `undefined` for a uid that is no durable send's. */
 export function parseSendMessageUid(uid: string): { sendId: string; attempt: number } | undefined {

@@ -62,7 +62,7 @@ import * as mixedCaseAddresses from './migrations/0116-mixed-case-addresses';
 import * as campaignsInUse from './migrations/0117-campaigns-in-use';
 import * as roomForOutcomes from './migrations/0118-room-for-outcomes';
 import * as dueGroups from './migrations/0119-due-groups';
-import * as listsByTime from './migrations/0121-lists-by-time';
+import * as narrowIndexes from './migrations/0121-narrow-indexes';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -127,7 +127,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0118-room-for-outcomes': roomForOutcomes.UP,
   '0119-due-groups': dueGroups.UP,
   '0120-due-groups-filled': dueGroups.FILLED,
-  '0121-lists-by-time': listsByTime.UP,
+  '0121-narrow-indexes': narrowIndexes.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
@@ -148,7 +148,7 @@ const ONLINE: Record<string, string> = {
   '0110-run-retention': runRetention.INDEXES,
   '0116-mixed-case-addresses': mixedCaseAddresses.INDEXES,
   '0117-campaigns-in-use': campaignsInUse.INDEXES,
-  '0121-lists-by-time': listsByTime.INDEXES,
+  '0121-narrow-indexes': narrowIndexes.INDEXES,
 };
 
 /** Columns of tables that may be large, filled row by row, by the migration that they belong to (gradual-updates.ts). */
@@ -180,7 +180,7 @@ export interface Retired {
 export const retired = (): Retired[] =>
   [
     { migration: '0119-due-groups', ...dueGroups.RETIRED },
-    { migration: '0121-lists-by-time', ...listsByTime.RETIRED },
+    { migration: '0121-narrow-indexes', ...narrowIndexes.RETIRED },
   ].filter(({ migration }) => migration in MIGRATIONS);
 
 /** The newest migration of this build. */

@@ -34,7 +34,7 @@ describeWithDatabase('campaigns over HTTP', (database) => {
       status: 201,
       message: expect.any(String),
       data: {
-        id: expect.stringMatching(/^cmp_[0-9a-z]{26}$/),
+        id: expect.stringMatching(/^cmp_[0-9a-z]{19}$/),
         name: 'Spring',
         channel: ['voice', 'email', 'sms'],
         status: 'active',
@@ -56,7 +56,7 @@ describeWithDatabase('campaigns over HTTP', (database) => {
       control: 'run',
       workflow_id: `campaign:${run.id}`,
     });
-    expect(run.id).toMatch(/^run_[0-9a-z]{26}$/);
+    expect(run.id).toMatch(/^run_[0-9a-z]{19}$/);
     expect(launched).toEqual([
       { runId: run.id, launch: 1, workspaceId: 'ws_a', campaignId: body.data.id, startAt: undefined },
     ]);

@@ -3,7 +3,7 @@
 import { newId, newIdInOrder, timeOfId } from '../../src/storage/new-id';
 
 test('ids are short, URL-safe and name what they are for', () => {
-  expect(newId('cmp')).toMatch(/^cmp_[0-9a-z]{26}$/);
+  expect(newId('cmp')).toMatch(/^cmp_[0-9a-z]{19}$/);
 });
 
 test('ids made in one millisecond differ', () => {
@@ -12,10 +12,10 @@ test('ids made in one millisecond differ', () => {
 });
 
 test('ids in order sort as they were made, also within one millisecond, and differ between processes', () => {
-  const ids = Array.from({ length: 10_000 }, () => newIdInOrder('x', 1_790_000_000_000));
+  const ids = Array.from({ length: 1_000 }, () => newIdInOrder('x', 1_790_000_000_000));
   expect([...ids].sort()).toEqual(ids);
-  expect(ids[0]).toMatch(/^x_[0-9a-z]{26}$/);
-  const randomParts = new Set(ids.map((id) => id.slice(-12)));
+  expect(ids[0]).toMatch(/^x_[0-9a-z]{19}$/);
+  const randomParts = new Set(ids.map((id) => id.slice(-7)));
   expect(randomParts.size).toBe(ids.length);
 });
 

@@ -128,7 +128,7 @@ const known = ({ workspaceId, userId, clientId, via }: Caller): Known => ({
 function eventOf(request: FastifyRequest, rule: AuditRule, result: AuditEvent['result']): AuditEvent {
   const by = known(request.caller as Caller);
   // A client may name anything there.
-  const isActing = by.actor.kind === 'client' && /^usr_[0-9a-z]{26}$/.test(by.userId ?? '');
+  const isActing = by.actor.kind === 'client' && /^usr_[0-9a-z]{19,26}$/.test(by.userId ?? '');
   return {
     ...callOf(request, by),
     ...whatOf(request, rule, by),

@@ -3,6 +3,7 @@ import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import { routeSender } from '../../domain/route';
 import type { Log } from '../../log';
+import { isText } from '../../storage/hashed-text';
 import { eventsOf } from '../events/history';
 import { storable } from '../model/storable-text';
 import type { StoredEvent } from '../model/stored-event';
@@ -218,7 +219,7 @@ export async function refusedSenders(
     ) as r(id, provider_id, code)
     join lateral (
       select r.id as id union
-      select message_id from known_carrier_ids where provider = ${provider} and provider_id = r.provider_id
+      select message_id from known_carrier_ids where provider = ${provider} and ${isText(sql`provider_id`, sql`r.provider_id`)}
     ) found on true
     join messages m on m.id = found.id and m.provider = ${provider}
   `.execute(db);

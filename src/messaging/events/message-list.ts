@@ -2,6 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { MessageList } from '../../contracts/messages';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
+import { isText } from '../../storage/hashed-text';
 import { timeOfId } from '../../storage/new-id';
 import type { MessagingTables } from '../model/tables';
 import { currentState } from './current-state';
@@ -61,7 +62,7 @@ function conditionsOf(
     (isFound ? judged : indexed).push(condition);
     isFound = true;
   };
-  if (typeof to === 'string') find(sql`m.to_address = ${to}`);
+  if (typeof to === 'string') find(isText(sql`m.to_address`, sql`${to}::text`));
   if (campaign !== undefined) find(sql`m.campaign = ${campaign}`);
   if (state !== undefined && isBadEnd(state)) find(sql`m.ended = ${state}`);
   else if (state !== undefined) judged.push(stateIs(state));

@@ -1,4 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { isAmongTexts } from '../../storage/hashed-text';
 import { timeOfId } from '../../storage/new-id';
 import type { MessagingTables } from '../model/tables';
 import { currentState } from './current-state';
@@ -22,7 +23,7 @@ export const idsOfMessagesTo = (
   also: RawBuilder<unknown> = sql`true`,
 ): RawBuilder<unknown> => sql`
   select id from messages
-  where to_address = any(${[...addresses]}::text[]) and workspace_id = ${workspaceId} and ${also}
+  where ${isAmongTexts(sql`to_address`, addresses)} and workspace_id = ${workspaceId} and ${also}
   union
   select id from messages
   where to_address <> lower(to_address collate "C") and lower(to_address collate "C") = any(${[...addresses]}::text[])

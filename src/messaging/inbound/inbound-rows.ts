@@ -4,6 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import type { KeywordAction, KeywordReading } from '../../domain/opt-out-keywords';
 import { senderKey } from '../../domain/suppression';
 import type { InboundSms } from '../../providers/provider';
+import { isText } from '../../storage/hashed-text';
 import { newId } from '../../storage/new-id';
 import { eventOf } from '../events/event-rows';
 import type { MessagingTables } from '../model/tables';
@@ -70,7 +71,7 @@ export async function findCorrespondents(
     select distinct on (m.workspace_id) m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state,
       m.attempt, m.provider, m.history, m.from_address
     from messages m
-    where m.channel = 'sms' and m.to_address = ${subscriber}
+    where m.channel = 'sms' and ${isText(sql`m.to_address`, sql`${subscriber}::text`)}
       and ${senderKeySql(sql`m.from_address`)} = any(${senders}::text[])
       and not exists (select 1 from inbound_messages i where i.reply_id = m.id)
     order by m.workspace_id,

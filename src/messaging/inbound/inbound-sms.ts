@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
@@ -11,6 +10,7 @@ import type { InboundSink, InboundSms } from '../../providers/provider';
 import type { Draft } from '../model/outgoing';
 import type { MessagingTables } from '../model/tables';
 import type { Accept } from '../outbox/accept/accept';
+import { shortHash } from '../outbox/accept/payload-hash';
 import { flowOf } from '../outbox/queue/flow';
 import { upsertSuppressions } from '../suppression/suppression-rows';
 import {
@@ -216,7 +216,7 @@ function draftOf(owed: OwedReply, text: string): Draft {
     class: OF_REPLIES.class,
     replyTo: undefined,
     voice: undefined,
-    payloadHash: hash('sha256', JSON.stringify([owed.id, text]), 'base64url'),
+    payloadHash: shortHash([owed.id, text]),
     ...measureSms(text),
     confirmsOptOut,
     state: 'accepted',

@@ -2,10 +2,13 @@ import type { MessageEvent, MessageState } from '../../domain/message';
 
 /**
  * How a message keeps its events after the first one, in the column `history`. Each version of the row repeats them, so
- * that they are arrays with their last empty members left out: 55 bytes for an event that took 150 as an object. What
- * stands elsewhere in the row is not repeated. Only events/history.ts reads and writes the form.
+ * that most are a text, and the others arrays with their last empty members left out: 31 and 55 bytes for an event that took 150
+ * as an object. What stands elsewhere in the row is not repeated. Only events/history.ts reads and writes the forms.
  */
-export type StoredEvent = CompactEvent | OldEvent;
+export type StoredEvent = PlainEvent | CompactEvent | OldEvent;
+
+/** `<seq> <atMs> <type>` of an event that has nothing else; a `+` behind it stands for `ofHandOver`. */
+export type PlainEvent = string;
 
 export type CompactEvent = [
   seq: number,

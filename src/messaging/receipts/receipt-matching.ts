@@ -3,6 +3,7 @@ import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import { messageReference } from '../../domain/message-reference';
 import type { Receipt } from '../../providers/provider';
+import { isText } from '../../storage/hashed-text';
 import type { DeliveryObserver } from '../model/observer';
 import type { MessagingTables } from '../model/tables';
 
@@ -150,7 +151,7 @@ class StoredReceiptMatcher implements ReceiptMatcher {
           select coalesce(array_agg(part_id), '{}') as known from sms_parts
           where message_id = c.id and provider = ${this.deps.provider}
         ) as p
-        where c.channel = 'sms' and c.to_address = a.to_address and case
+        where c.channel = 'sms' and ${isText(sql`c.to_address`, sql`a.to_address`)} and case
           when c.state = 'accepted' then exists (
             select 1 from handover_batches b where b.provider = ${this.deps.provider} and c.id = any(b.message_ids)
           )

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { kindOf } from '../../domain/account';
 import { LIMITS } from '../../domain/limits';
 import type { Receipt } from '../../providers/provider';
+import { isText } from '../../storage/hashed-text';
 import { newId } from '../../storage/new-id';
 import { eventsWritten, type NewEvent } from '../events/event-rows';
 import { eventsOf, historyEntry, historyText } from '../events/history';
@@ -64,7 +65,7 @@ export async function findTargets(
         m.provider_id, r.provider as given
       from given r
       join names n on n.given = r.provider
-      join known_carrier_ids c on c.provider = n.name and c.provider_id = r.provider_id
+      join known_carrier_ids c on c.provider = n.name and ${isText(sql`c.provider_id`, sql`r.provider_id`)}
       join messages m on m.id = c.message_id and m.provider = n.name and m.provider_id = r.provider_id
     `.execute(db);
     const found = new Map<string, ReceiptTarget[]>();
@@ -187,7 +188,7 @@ export async function ripeOrphans(db: Kysely<MessagingTables>, limit: number): P
       select 1 from (
         select o.provider as name
         union all select a.kind || ':' || a.id from accounts a where a.kind = o.provider
-      ) n join known_carrier_ids c on c.provider = n.name and c.provider_id = o.provider_id
+      ) n join known_carrier_ids c on c.provider = n.name and ${isText(sql`c.provider_id`, sql`o.provider_id`)}
       join messages m on m.id = c.message_id and m.provider = n.name and m.provider_id = o.provider_id
       where m.state not in ('scheduled', 'accepted')
     )

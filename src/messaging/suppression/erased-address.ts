@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Erased } from '../../domain/erasure';
 import { addressKey } from '../../domain/suppression';
+import { isText } from '../../storage/hashed-text';
 import { newId } from '../../storage/new-id';
 import type { MessagingTables } from '../model/tables';
 
@@ -63,7 +64,7 @@ export async function eraseAddresses(db: Kysely<MessagingTables>, person: Erased
     // Another workspace may still wait for its receipt.
     await sql`
       delete from orphan_receipts o where o.to_address = any(${either}::text[]) and not exists (
-        select from messages m where m.to_address = o.to_address and m.workspace_id <> ${workspaceId})`.execute(
+        select from messages m where ${isText(sql`m.to_address`, sql`o.to_address`)} and m.workspace_id <> ${workspaceId})`.execute(
       tx,
     );
   });

@@ -57,6 +57,18 @@ describeWithDatabase('history', (database) => {
     expect(history.map(seqOf)).toEqual([7, 9, 42]);
   });
 
+  test('an event with nothing of its own is a text, and was an array before', async () => {
+    const event = { ...MESSAGE, type: 'delivered', state: 'delivered', at: AT, ...HAND_OVER } as const;
+    const history = await stored(event, [[41, Date.parse(AT), 'sent', true]]);
+    expect(history).toEqual([[41, Date.parse(AT), 'sent', true], `42 ${Date.parse(AT)} delivered +`]);
+    expect(eventsOf({ history, ...HAND_OVER }).map(({ seq, type, at }) => [seq, type, at])).toEqual([
+      [41, 'sent', AT],
+      [42, 'delivered', AT],
+    ]);
+    expect(history.map(seqOf)).toEqual([41, 42]);
+    expect(history.map((one) => withData(one, () => ({ gone: true })))).toEqual(history);
+  });
+
   test('data is changed in both forms, and in no event without any', async () => {
     const data = { digits: '2', said: 'name' };
     const history = await stored(

@@ -15,9 +15,10 @@ import { type MessageClass, OUTBOX_BOUNDS, type OutboxCount } from '../queue/out
 import type { Partition, Partitions } from '../queue/partitions';
 import { ensureEventHead } from './accept-insert';
 import { insertWithNotices } from './opt-out-notices';
+import { isSamePayload, payloadHash } from './payload-hash';
 import type { PolicySource, SenderRule } from './policy-rules';
 import { refusal } from './refusal';
-import { type FlowWay, payloadHash, validateMessages } from './validate-message';
+import { type FlowWay, validateMessages } from './validate-message';
 
 /**
  * Accepts messages. The answer comes after the commit, so that an accepted message survives the process. The same uid
@@ -250,7 +251,7 @@ async function answerRepeats(
     if (made) return { ok: true, answer: made };
     const row = existing.get(uid);
     if (!row && refusal) return { ok: false, error: refusal };
-    if (row?.payload_hash !== payloadHash) return { ok: false, error: conflict(uid) };
+    if (!row || !isSamePayload(row.payload_hash, payloadHash)) return { ok: false, error: conflict(uid) };
     const answer: Accepted = {
       id: row.id,
       uid: row.uid,

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { Message } from '../../../contracts/send';
 import { DomainError } from '../../../domain/errors';
 import { type MaybePromise, whenDone } from '../../../domain/maybe-promise';
@@ -12,6 +11,7 @@ import type { Draft, Suffix } from '../../model/outgoing';
 import { ownBodyToFill, requireRenderedSize, type TextsToFill } from '../../templates/rendered-size';
 import type { CompiledTemplate, TemplateVersions } from '../../templates/template-versions';
 import { flowOf } from '../queue/flow';
+import { payloadHash } from './payload-hash';
 import { refusedSender, type SenderRule, suffixOf } from './policy-rules';
 import { refusal } from './refusal';
 
@@ -203,27 +203,4 @@ function neededNames(message: Message, template: CompiledTemplate | undefined): 
     message.subject === undefined ? template?.subject?.placeholders : placeholdersOf(message.subject);
   const body = message.body === undefined ? template?.body.placeholders : placeholdersOf(message.body);
   return [...new Set([...(subject ?? []), ...(body ?? [])])];
-}
-
-/** What the caller asked for, not what it resolved to: a newer template version is no new payload. */
-export function payloadHash(message: Message): string {
-  const params = Object.entries(message.params ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  const payload = [
-    message.channel,
-    message.to,
-    message.from,
-    message['template-id'],
-    message.version,
-    message.subject,
-    message.channel === 'email' ? message.body : undefined,
-    params,
-    message.sendAt,
-    message.expiresAt,
-    message.campaign,
-    message.class,
-    message.replyTo,
-    // Not in its absence: what was accepted before there were options has to go on being the same.
-    ...(message.voice ? [Object.entries(message.voice).sort(([a], [b]) => (a < b ? -1 : 1))] : []),
-  ];
-  return hash('sha256', JSON.stringify(payload), 'base64url');
 }

@@ -3,6 +3,7 @@ import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { InDoubt, LookUpResult, Receipt } from '../../../providers/provider';
+import { isAmongTexts } from '../../../storage/hashed-text';
 import type { MessagingTables } from '../../model/tables';
 import type { TemplateVersions } from '../../templates/template-versions';
 import { readMessages } from '../queue/due-messages';
@@ -124,7 +125,8 @@ async function onlyOne(
 ): Promise<string | undefined> {
   const { rows } = await sql<{ known: string[] | null; crowded: boolean }>`
     select (
-      select array_agg(provider_id) from known_carrier_ids where provider = ${provider} and provider_id = any(${providerIds}::text[])
+      select array_agg(provider_id) from known_carrier_ids
+      where provider = ${provider} and ${isAmongTexts(sql`provider_id`, providerIds)}
     ) as known, exists (
       select from vendor_doubts d join messages m on m.id = d.message_id
       where d.provider = ${provider} and d.channel = ${channel} and m.to_address = ${to} and m.id <> ${message_id}
