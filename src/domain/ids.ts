@@ -12,10 +12,17 @@ export interface RecipientKey {
 /**
  * The uid of a recipient's message: `<run>.<channel>.<seq>.<attempt>`. It is deterministic, so that a process
  * that takes over after a crash asks for the same message again, and an idempotent service sends it once.
+ *
+ * The number has seven digits, so that uids sort as their messages leave and the pages of their index are full. Runs from before
+ * decision 56, which are known by their longer ids, keep the uids that their messages have.
  */
-export function messageUid(key: RecipientKey, attempt: number): string {
-  return `${key.runId}.${key.channel}.${key.seq}.${attempt}`;
+export function messageUid({ runId, channel, seq }: RecipientKey, attempt: number): string {
+  const number = runId.length > RUN_ID_CHARS ? seq : String(seq).padStart(SEQ_DIGITS, '0');
+  return `${runId}.${channel}.${number}.${attempt}`;
 }
+
+const RUN_ID_CHARS = 'run_'.length + 19;
+const SEQ_DIGITS = 7;
 
 const UID = /^(run_[0-9a-z]{19,26})\.(email|sms|voice)\.(\d{1,9})\.(\d{1,4})$/;
 
