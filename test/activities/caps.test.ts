@@ -5,6 +5,7 @@ import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { applyEvents, readCursor } from '../../src/campaigns/outcomes/outcomes';
 import { forgetContactUses, reserveContact, reserveContacts } from '../../src/campaigns/policy/contact-caps';
 import { createPolicies } from '../../src/campaigns/policy/policy';
+import { messageUid } from '../../src/domain/ids';
 import type { MessageEvent } from '../../src/domain/message';
 import { type ContactCap, NO_POLICY } from '../../src/domain/policy';
 import type { Gateway } from '../../src/gateway/gateway';
@@ -117,14 +118,17 @@ describeWithDatabase('caps on messages to an address', (database) => {
 
   test('gives the place back of a message that was refused, and not of one in doubt', async () => {
     service.answer = (uid, response) => {
-      if (uid.includes('.sms.0.')) reply(response, 422, { code: 'missing_params' });
-      else if (uid.includes('.sms.1.')) response.destroy();
+      if (uid.includes('.sms.0000000.')) reply(response, 422, { code: 'missing_params' });
+      else if (uid.includes('.sms.0000001.')) response.destroy();
       else reply(response, 202);
     };
     const runId = await plant(3);
     await rig.sendPage(runId);
     expect(await rig.recipient(runId, 0)).toMatchObject({ state: 'rejected' });
-    expect(await uids()).toEqual([`${runId}.sms.1.0`, `${runId}.sms.2.0`]);
+    expect(await uids()).toEqual([
+      messageUid({ runId, channel: 'sms', seq: 1 }, 0),
+      messageUid({ runId, channel: 'sms', seq: 2 }, 0),
+    ]);
   });
 
   test('gives places back when the service takes nothing', async () => {
@@ -143,7 +147,10 @@ describeWithDatabase('caps on messages to an address', (database) => {
     await rig.dieWhileSending(first, 4);
     // Killed after half of the places were taken; the other half went to somebody else meanwhile.
     const scope = { workspaceId, channel: 'sms' as const, caps: [ONE_A_DAY] };
-    const own = [0, 1].map((seq) => ({ uid: `${first}.sms.${seq}.0`, address: `+1202200000${seq + 1}` }));
+    const own = [0, 1].map((seq) => ({
+      uid: messageUid({ runId: first, channel: 'sms', seq }, 0),
+      address: `+1202200000${seq + 1}`,
+    }));
     expect((await reserveContacts(db, scope, own)).size).toBe(0);
     await rig.sendPage(second);
     expect(await rig.states(second)).toEqual({ accepted: 2, waiting: 2 });
@@ -158,10 +165,15 @@ describeWithDatabase('caps on messages to an address', (database) => {
     const runId = await plant(2);
     await rig.sendPage(runId);
     const told = (seq: number, state: string) =>
-      ({ uid: `${runId}.sms.${seq}.0`, channel: 'sms', type: state, state }) as MessageEvent;
+      ({
+        uid: messageUid({ runId, channel: 'sms', seq }, 0),
+        channel: 'sms',
+        type: state,
+        state,
+      }) as MessageEvent;
     const page = [told(0, 'expired'), told(1, 'delivered')];
     await applyEvents(db, workspaceId, await readCursor(db, workspaceId), 'a', page);
-    expect(await uids()).toEqual([`${runId}.sms.1.0`]);
+    expect(await uids()).toEqual([messageUid({ runId, channel: 'sms', seq: 1 }, 0)]);
     expect(await rig.states(runId)).toEqual({ expired: 1, delivered: 1 });
   });
 
@@ -223,6 +235,6 @@ describeWithDatabase('caps on messages to an address', (database) => {
     });
     await ago(DAY_MS + 1_000);
     expect(await rig.placeCall(runId)).toMatchObject({ kind: expect.stringMatching(/placed|over/) });
-    expect(service.uids).toContain(`${runId}.voice.0.1`);
+    expect(service.uids).toContain(messageUid({ runId, channel: 'voice', seq: 0 }, 1));
   });
 });

@@ -2,6 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
+import { messageUid, parseMessageUid } from '../../src/domain/ids';
 import type { Gateway } from '../../src/gateway/gateway';
 import { plantAudience } from '../support/audience';
 import { reply } from '../support/reply';
@@ -42,7 +43,7 @@ describeWithDatabase('retries of a page', (database) => {
   }
 
   const refuse = (seq: number) => {
-    service.answer = (uid, response) => reply(response, uid.includes(`.sms.${seq}.`) ? 503 : 202);
+    service.answer = (uid, response) => reply(response, parseMessageUid(uid)?.seq === seq ? 503 : 202);
   };
 
   test('tries one who is refused again under the same uid, and gives up after the last attempt', async () => {
@@ -67,7 +68,7 @@ describeWithDatabase('retries of a page', (database) => {
   test('counts no attempt when a lower rate is asked for, and waits as long as asked', async () => {
     const { runId } = await plant(3, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
     service.answer = (uid, response) =>
-      uid.includes('.sms.1.')
+      uid.includes('.sms.0000001.')
         ? reply(response, 429, { code: 'outbox_full' }, { 'retry-after': '300' })
         : reply(response, 202);
     await rig.sendPage(runId);
@@ -87,7 +88,8 @@ describeWithDatabase('retries of a page', (database) => {
 
   test('sends anew, as another message, what is in doubt when asked to, as often as the policy says', async () => {
     const { runId } = await plant(3, { onUnknown: 'resend', retry: { maxAttempts: 2 } });
-    service.answer = (uid, response) => (uid.includes('.sms.1.') ? response.destroy() : reply(response, 202));
+    service.answer = (uid, response) =>
+      uid.includes('.sms.0000001.') ? response.destroy() : reply(response, 202);
     await rig.sendPage(runId);
     expect(await rig.recipient(runId, 1)).toMatchObject({
       state: 'waiting',
@@ -99,9 +101,9 @@ describeWithDatabase('retries of a page', (database) => {
     await rig.passTime(runId);
     await rig.sendPage(runId);
     expect(await rig.states(runId)).toEqual({ accepted: 2, unknown: 1 });
-    expect(service.uids.filter((uid) => uid.includes('.sms.1.'))).toEqual([
-      `${runId}.sms.1.0`,
-      `${runId}.sms.1.1`,
+    expect(service.uids.filter((uid) => uid.includes('.sms.0000001.'))).toEqual([
+      messageUid({ runId, channel: 'sms', seq: 1 }, 0),
+      messageUid({ runId, channel: 'sms', seq: 1 }, 1),
     ]);
   });
 
@@ -113,7 +115,9 @@ describeWithDatabase('retries of a page', (database) => {
     await rig.passTime(runId);
     await rig.sendPage(runId);
     expect(await rig.states(runId)).toEqual({ accepted: 10 });
-    expect(service.uids.slice(6).sort()).toEqual([0, 1, 2, 3].map((seq) => `${runId}.sms.${seq}.1`));
+    expect(service.uids.slice(6).sort()).toEqual(
+      [0, 1, 2, 3].map((seq) => messageUid({ runId, channel: 'sms', seq }, 1)),
+    );
   });
 
   test('does not send to those whose time is over', async () => {
@@ -160,7 +164,7 @@ describeWithDatabase('retries of a page', (database) => {
   test('stops the run when credentials are refused in the middle, and keeps what was taken', async () => {
     const { runId } = await plant(5, {});
     service.answer = (uid, response) =>
-      uid.includes('.sms.4.') ? reply(response, 401) : reply(response, 202);
+      uid.includes('.sms.0000004.') ? reply(response, 401) : reply(response, 202);
     expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'fail' });
     expect(await rig.states(runId)).toEqual({ accepted: 4, waiting: 1 });
     expect(await rig.recipient(runId, 4)).toMatchObject({ attempts: 0 });
@@ -193,7 +197,7 @@ describeWithDatabase('retries of a page', (database) => {
 
   test('tries a recipient who is refused beside others as often as the policy says', async () => {
     const { runId } = await plant(3, { retry: { maxAttempts: 2, initialDelaySeconds: 1 } });
-    service.answer = (uid, response) => reply(response, uid.includes('.sms.1.') ? 404 : 202);
+    service.answer = (uid, response) => reply(response, uid.includes('.sms.0000001.') ? 404 : 202);
     await rig.sendPage(runId);
     expect(await rig.states(runId)).toEqual({ accepted: 2, waiting: 1 });
     await rig.passTime(runId);

@@ -3,6 +3,7 @@
 import type { Kysely } from 'kysely';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { createStops } from '../../src/campaigns/stops/stops';
+import { messageUid } from '../../src/domain/ids';
 import type { Gateway } from '../../src/gateway/gateway';
 import { createLog } from '../../src/log';
 import { plantAudience } from '../support/audience';
@@ -35,13 +36,13 @@ describeWithDatabase('sending a page', (database) => {
   test('settles each recipient by itself', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     service.answer = (uid, response) => {
-      if (uid.includes('.sms.3.')) reply(response, 422, { code: 'invalid_request' });
-      else if (uid.includes('.sms.4.')) reply(response, 429, { code: 'throttled' });
+      if (uid.includes('.sms.0000003.')) reply(response, 422, { code: 'invalid_request' });
+      else if (uid.includes('.sms.0000004.')) reply(response, 429, { code: 'throttled' });
       else reply(response, 202);
     };
     expect(await rig.sendPage(runId)).toMatchObject({ kind: 'sent', size: 10 });
     expect(await rig.states(runId)).toEqual({ accepted: 8, rejected: 1, waiting: 1 });
-    expect(service.uids[0]).toBe(`${runId}.sms.0.0`);
+    expect(service.uids[0]).toBe(messageUid({ runId, channel: 'sms', seq: 0 }, 0));
   });
 
   test('offers a slow service nothing within a second of a stop, and the rest once when it has ended', async () => {
@@ -73,7 +74,7 @@ describeWithDatabase('sending a page', (database) => {
   test('calls recipients unknown whose answer was lost, where asking again could send twice', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     service.answer = (uid, response) => {
-      if (uid.includes('.sms.7.')) response.destroy();
+      if (uid.includes('.sms.0000007.')) response.destroy();
       else reply(response, 202);
     };
     await rig.sendPage(runId);
@@ -125,7 +126,7 @@ describeWithDatabase('sending a page', (database) => {
     await rig.sendPage(runId);
     expect(await rig.states(runId)).toEqual({ accepted: 10 });
     expect(service.uids.sort()).toEqual(
-      Array.from({ length: 10 }, (_, seq) => `${runId}.sms.${seq}.0`).sort(),
+      Array.from({ length: 10 }, (_, seq) => messageUid({ runId, channel: 'sms', seq }, 0)).sort(),
     );
   });
 

@@ -89,7 +89,7 @@ describeWithDatabase('the records of calls', (database) => {
       [1, null, null],
     ]);
     expect(lines[1]).toMatchObject({
-      uid: `${runId}.voice.0.2`,
+      uid: messageUid({ runId, channel: 'voice', seq: 0 }, 2),
       answeredBy: 'human',
       digits: '1',
       branch: 'yes',
