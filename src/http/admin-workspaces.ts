@@ -75,7 +75,7 @@ const createWorkspace: Operation = {
         workspace: { id: EXAMPLE.workspace, name: 'Harbour Books' },
         user: { id: EXAMPLE.user, email: EXAMPLE.email, password: EXAMPLE.password },
         client: {
-          id: 'cli_01kb7d3m8q2w6x0z4c9v5b1n7k',
+          id: 'cli_01kb7d3m8q2w6x0z4c9',
           secret: 'ffs_n4Hq8TzRk2YwLc6GmJd0BxVs9PfAeUi3Ko7XtNyE1w5',
         },
         apiKey: 'ffk_t6Yb1WzQk8RmLc3VxJd5GsPf9AeUi2Ko7NtByE0n4Xh',

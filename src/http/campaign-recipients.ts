@@ -139,7 +139,7 @@ const listRecipients: Operation = {
           outcome: null,
           code: null,
           attempts: 1,
-          uid: `${EXAMPLE.run}.sms.0.1`,
+          uid: `${EXAMPLE.run}.sms.0000000.00000.1`,
           dueAt: EXAMPLE.at,
           updatedAt: EXAMPLE.at,
         },

@@ -153,7 +153,7 @@ const exportRecipients: Operation = {
           schema: z
             .string()
             .regex(/^contactId,channel,address,state,outcome,code,attempts,uid,updatedAt\r\n/),
-          example: `${HEADER}${EXAMPLE.contact},sms,+12025550123,delivered,,,1,${EXAMPLE.run}.sms.0.1,${EXAMPLE.at}\r\n`,
+          example: `${HEADER}${EXAMPLE.contact},sms,+12025550123,delivered,,,1,${EXAMPLE.run}.sms.0000000.00000.1,${EXAMPLE.at}\r\n`,
         },
       },
       headers: { 'content-disposition': 'A name for the file.' },

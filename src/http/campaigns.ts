@@ -350,7 +350,7 @@ const duplicateCampaign: Operation = {
       savedCampaign,
       answered(201, 'Campaign duplicated', {
         ...EDITED,
-        id: 'cmp_01kbv8cccg0zype6sbccc8r8kx',
+        id: 'cmp_01kbv8cccg0zype6sbc',
         name: `${EDITED.name} (copy)`,
         warnings: [],
       }),

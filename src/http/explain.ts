@@ -99,7 +99,7 @@ function present({ next, steps, ...explanation }: Explanation) {
   };
 }
 
-const UID = `${EXAMPLE.run}.sms.0.0`;
+const UID = `${EXAMPLE.run}.sms.0000000.0`;
 
 const WAITING = {
   recipient: {

@@ -91,7 +91,7 @@ const readInstallation: Operation = {
         node: 'v22.23.3',
         processes: [
           {
-            ...{ id: 'proc_01kbv7n2c8t4z0x6m9q3w7e1ry', host: 'sender-2', pid: 41 },
+            ...{ id: 'proc_01kbv7n2c8t4z0x6m9q', host: 'sender-2', pid: 41 },
             roles: ['sender' as const],
             ...{ version: VERSION, buildId: null, startedAt: EXAMPLE.at, lastSeenAt: EXAMPLE.at },
             ...{ state: 'lives' as const, answers: false },

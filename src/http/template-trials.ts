@@ -140,7 +140,7 @@ const testTemplate: Operation = {
       success: true,
       ...answered(202, 'Test message accepted', {
         id: EXAMPLE.testMessage,
-        uid: 'test_01kbp7x3m0c2z4v6b8n1q5w9e7',
+        uid: 'test_01kbp7x3m0c2z4v6b8n',
         channel: 'sms',
         to: '+12025550123',
         state: 'accepted',
