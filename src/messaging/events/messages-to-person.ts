@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { isAmongTexts } from '../../storage/hashed-text';
 import { timeOfId } from '../../storage/new-id';
+import { isAmongTexts } from '../model/hashed-text';
 import type { MessagingTables } from '../model/tables';
 import { currentState } from './current-state';
 import { RECORD_COLUMNS, type TrackedMessage, tracked } from './tracking';

@@ -3,7 +3,7 @@ import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import { messageReference } from '../../domain/message-reference';
 import type { Receipt } from '../../providers/provider';
-import { isText } from '../../storage/hashed-text';
+import { isText } from '../model/hashed-text';
 import type { DeliveryObserver } from '../model/observer';
 import type { MessagingTables } from '../model/tables';
 

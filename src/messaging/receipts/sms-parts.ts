@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { ReceiptType } from '../../domain/message';
 import type { Receipt } from '../../providers/provider';
-import { isText } from '../../storage/hashed-text';
+import { isText } from '../model/hashed-text';
 import type { DeliveryObserver } from '../model/observer';
 import type { MessagingTables } from '../model/tables';
 import { createReceiptMatcher, type ReceiptMatcher } from './receipt-matching';

@@ -1,8 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Erased } from '../../domain/erasure';
 import { addressKey } from '../../domain/suppression';
-import { isText } from '../../storage/hashed-text';
 import { newId } from '../../storage/new-id';
+import { isText } from '../model/hashed-text';
 import type { MessagingTables } from '../model/tables';
 
 /**

@@ -3,7 +3,7 @@ import type { Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { InDoubt, LookUpResult, Receipt } from '../../../providers/provider';
-import { isAmongTexts } from '../../../storage/hashed-text';
+import { isAmongTexts } from '../../model/hashed-text';
 import type { MessagingTables } from '../../model/tables';
 import type { TemplateVersions } from '../../templates/template-versions';
 import { readMessages } from '../queue/due-messages';
