@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { messageUid } from '../../src/domain/ids';
 import { campaignDetail, createList, createSmsCampaign, createSmsTemplate } from '../support/api-client';
 import { Installation } from '../support/installation';
 import { until } from '../support/until';
@@ -71,10 +72,15 @@ describe('explanations over HTTP beside a million recipients', () => {
     const placed = { ...contact, address, seq: 'i', shard: `1 + i / ${SHARD}` };
     await multiply('recipients', `${ofRun} and seq = ${sent.seq}`, [REAL, SENT], placed);
     await multiply('recipients', `${ofRun} and seq = ${pending.seq}`, [SENT, RECIPIENTS], placed);
-    await multiply('messages', `uid = '${runId}.sms.${sent.seq}.0'`, [REAL, SENT], {
-      ...{ id: `'msg_m' || i`, uid: `'${runId}.sms.' || i || '.0'` },
-      ...{ to_address: address, provider_id: `'m' || i` },
-    });
+    await multiply(
+      'messages',
+      `uid = '${messageUid({ runId, channel: 'sms', seq: sent.seq }, 0)}'`,
+      [REAL, SENT],
+      {
+        ...{ id: `'msg_m' || i`, uid: `'${runId}.sms.' || lpad(i::text, 7, '0') || '.0'` },
+        ...{ to_address: address, provider_id: `'m' || i` },
+      },
+    );
     await multiply('shards', `${ofRun} and shard = 0`, [0, RECIPIENTS / SHARD], {
       ...{ shard: '1 + i', from_seq: `greatest(${REAL}, i * ${SHARD})`, to_seq: `(i + 1) * ${SHARD}` },
       next_seq: `case when i < ${SENT / SHARD} then (i + 1) * ${SHARD} else i * ${SHARD} end`,
