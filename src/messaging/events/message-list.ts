@@ -74,7 +74,10 @@ function conditionsOf(
   return { indexed, judged };
 }
 
-/** The first condition is the index's. A message that is deleted by now has only the time in its id, a moment before its acceptance. */
+/**
+ * The first condition is the index's. A message that is deleted by now has only the time in its id, which is a moment
+ * before its acceptance.
+ */
 function olderThan(id: string): Condition[] {
   const acceptedAt = sql`coalesce(
     (select created_at from messages where id = ${id}), to_timestamp(${timeOfId(id) / 1_000}::float8))`;
