@@ -4,7 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import { routeSender } from '../../domain/route';
 import type { Log } from '../../log';
 import { eventsOf } from '../events/history';
-import { isText } from '../model/hashed-text';
+import { carriersMessages } from '../model/carrier-ids';
 import { storable } from '../model/storable-text';
 import type { StoredEvent } from '../model/stored-event';
 import type { MessagingTables } from '../model/tables';
@@ -219,7 +219,7 @@ export async function refusedSenders(
     ) as r(id, provider_id, code)
     join lateral (
       select r.id as id union
-      select message_id from known_carrier_ids where provider = ${provider} and ${isText(sql`provider_id`, sql`r.provider_id`)}
+      select message_id from ${carriersMessages(sql`${provider}`, sql`r.provider_id`)} k
     ) found on true
     join messages m on m.id = found.id and m.provider = ${provider}
   `.execute(db);

@@ -6,7 +6,7 @@ import { newId } from '../../storage/new-id';
 import { eventsWritten, type NewEvent } from '../events/event-rows';
 import { eventsOf, historyEntry, historyText } from '../events/history';
 import { addToMinute } from '../events/message-minutes';
-import { isText } from '../model/hashed-text';
+import { carriersMessages } from '../model/carrier-ids';
 import type { StoredEvent } from '../model/stored-event';
 import type { MessagingTables } from '../model/tables';
 import type { ReceiptTarget } from './receipt-change';
@@ -65,7 +65,7 @@ export async function findTargets(
         m.provider_id, r.provider as given
       from given r
       join names n on n.given = r.provider
-      join known_carrier_ids c on c.provider = n.name and ${isText(sql`c.provider_id`, sql`r.provider_id`)}
+      cross join lateral ${carriersMessages(sql`n.name`, sql`r.provider_id`)} c
       join messages m on m.id = c.message_id and m.provider = n.name and m.provider_id = r.provider_id
     `.execute(db);
     const found = new Map<string, ReceiptTarget[]>();
@@ -188,7 +188,7 @@ export async function ripeOrphans(db: Kysely<MessagingTables>, limit: number): P
       select 1 from (
         select o.provider as name
         union all select a.kind || ':' || a.id from accounts a where a.kind = o.provider
-      ) n join known_carrier_ids c on c.provider = n.name and ${isText(sql`c.provider_id`, sql`o.provider_id`)}
+      ) n cross join lateral ${carriersMessages(sql`n.name`, sql`o.provider_id`)} c
       join messages m on m.id = c.message_id and m.provider = n.name and m.provider_id = o.provider_id
       where m.state not in ('scheduled', 'accepted')
     )

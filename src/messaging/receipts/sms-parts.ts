@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { ReceiptType } from '../../domain/message';
 import type { Receipt } from '../../providers/provider';
-import { isText } from '../model/hashed-text';
+import { carriersMessages } from '../model/carrier-ids';
 import type { DeliveryObserver } from '../model/observer';
 import type { MessagingTables } from '../model/tables';
 import { createReceiptMatcher, type ReceiptMatcher } from './receipt-matching';
@@ -160,8 +160,7 @@ class StoredParts implements SmsParts {
       ) as c(i, rank, part_id)
       left join sms_parts p on p.provider = ${this.deps.provider} and p.part_id = c.part_id
       where p.part_id is not null
-        or exists (select 1 from known_carrier_ids k
-          where k.provider = ${this.deps.provider} and ${isText(sql`k.provider_id`, sql`c.part_id`)})
+        or exists (select 1 from ${carriersMessages(sql`${this.deps.provider}`, sql`c.part_id`)} k)
       order by c.i, c.rank
     `.execute(this.deps.db);
     return new Map(rows.map((row) => [row.i, row]));

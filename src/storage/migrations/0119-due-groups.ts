@@ -109,8 +109,8 @@ export const UPDATES: GradualUpdate[] = [
     column: 'provider_id',
     copy: { into: 'carrier_ids (provider, provider_id, message_id)', columns: 'provider, provider_id, id' },
     where: `provider_id is not null and not exists (
-      select from carrier_ids c where hashtextextended(c.provider_id, 0) = hashtextextended(messages.provider_id, 0)
-        and c.provider = messages.provider and c.provider_id = messages.provider_id and c.message_id = messages.id)`,
+      select from carrier_ids c where c.provider = messages.provider and c.provider_id = messages.provider_id
+        and c.message_id = messages.id)`,
     afterwards: ALL_COPIED,
   },
 ];

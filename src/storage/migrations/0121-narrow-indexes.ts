@@ -20,9 +20,12 @@ create or replace function note_carrier_id() returns trigger language plpgsql as
   ; end $$;
 
 create or replace function forget_carrier_ids() returns trigger language plpgsql as $$ begin
-  delete from carrier_ids c using gone g
-    where hashtextextended(c.provider_id, 0) = hashtextextended(g.provider_id, 0)
-      and c.provider = g.provider and c.provider_id = g.provider_id and c.message_id = g.id
+  delete from carrier_ids where ctid = any(array(
+    select c.ctid from gone g cross join lateral (
+      select k.ctid from carrier_ids k
+      where hashtextextended(k.provider_id, 0) = hashtextextended(g.provider_id, 0)
+        and k.provider = g.provider and k.provider_id = g.provider_id and k.message_id = g.id offset 0
+    ) c))
   ; return null
   ; end $$;
 `;
