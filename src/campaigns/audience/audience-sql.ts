@@ -79,7 +79,8 @@ export interface AudiencePiece {
  * Common table expressions that end in `ranked (id, address, params, place, reason)`. It has every contact of
  * the lists once, with the first reason why they cannot be a recipient, or null for a recipient. Of contacts
  * with the same address, however it is written, the oldest one that could be reached keeps it. `place` is null
- * unless a plan of time zones is given.
+ * unless a plan of time zones is given. Parameters are filled once for each contact because of `offset 0`. The planner
+ * would else fill them again to look for missing ones.
  *
  * For a piece, the expressions begin with those of `pieceMembers`. Contacts that are marked as excluded already
  * are absent.
@@ -91,7 +92,7 @@ export function rankedContacts(
 ): RawBuilder<unknown> {
   const { workspaceId, channel, placeholders, campaignParams, isSuppressed } = audience;
   const address = channel === 'email' ? sql.ref('c.email') : sql.ref('c.phone');
-  const valid = channel === 'email' ? sql`address like '%_@_%'` : sql`address ~ '^\\+[1-9][0-9]{6,14}$'`;
+  const valid = channel === 'email' ? sql`address like '%_@_%'` : IS_PHONE_NUMBER;
   const suppressed = isSuppressed ? isSuppressed(sql`candidate.address`) : sql`false`;
   const excluded = piece ? NOBODY : exclusion(audience);
   const place = places?.placeOf ?? sql`null::text`;
@@ -102,6 +103,7 @@ export function rankedContacts(
         ${place} as place
       from member m cross join lateral ${contactOfMember(sql`m.contact_id`, audience.ownListId)} c
       where c.workspace_id = ${workspaceId} ${piece ? unmarked(audience, piece) : sql``}
+      offset 0
     ), ${excluded.expressions} judged as materialized (
       select id, address, params, place, case
         when address is null then 'no_address'
@@ -119,6 +121,10 @@ export function rankedContacts(
       from judged
     )`;
 }
+
+/** E.164: a plus and 7 to 15 digits, of which the first is not 0. As a regular expression it takes three times as long. */
+const IS_PHONE_NUMBER = sql`(length(address) between 8 and 16 and left(address, 2) collate "C" between '+1' and '+9'
+          and translate(address, '0123456789', '') = '+')`;
 
 const allMembers = ({ contactListIds }: Audience) => sql`member as materialized (
       select distinct contact_id from contact_list_members where list_id = any(${contactListIds}::text[])

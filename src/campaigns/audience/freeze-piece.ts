@@ -31,9 +31,11 @@ export async function freezePiece(
 ): Promise<FrozenPiece> {
   const { runId, channel } = input;
   const part = { runId, ...piece };
-  // The planner has no statistics for rows that were written a moment ago, and would read the whole run for
-  // each piece.
-  await sql`set local enable_seqscan = off`.execute(tx);
+  // The planner has no statistics for rows that were written a moment ago. It would read the whole run for each piece,
+  // and of a list all that is left of it, to sort it.
+  await sql`select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`.execute(
+    tx,
+  );
   const places = await placesOfRun(tx, input, pieceMembers(input, part));
   const dueOfAll = dueSeconds(input.hours ?? {}, channel, Date.now());
   const due = places?.dueAt ?? sql`coalesce(to_timestamp(${dueOfAll(UNKNOWN_PLACE)}::float8), now())`;

@@ -61,6 +61,29 @@ describeWithDatabase('freezing an audience', (database) => {
     });
   });
 
+  test('takes telephone numbers of 7 to 15 digits after a plus, of which the first is not 0, and no other text', async () => {
+    const good = ['+1234567', '+123456789012345', '+99999999', '+10000000'];
+    const bad = [
+      '+123456',
+      '+1234567890123456',
+      '+01234567',
+      '12345678',
+      '++1234567',
+      '+1234567+',
+      '+12345 67',
+      '+١٢٣٤٥٦٧٨',
+    ];
+    const more = ['+1234567\n', ' +1234567', '+12345a7', '-12345678', '+:1234567', '+', ''];
+    const phones = [...good, ...bad, ...more];
+    const planted = await plantRun(db, { contacts: phones.length });
+    const id = (i: number) => `${planted.listId}-${String(i).padStart(7, '0')}`;
+    await sql`update contacts c set phone = g.phone
+      from unnest(${phones.map((_, i) => id(i + 1))}::text[], ${phones}::text[]) as g(id, phone)
+      where c.id = g.id`.execute(db);
+    await freeze(planted, []);
+    expect((await recipientsOf(planted.runId)).map(({ address }) => address)).toEqual(good);
+  });
+
   test('freezes the values of the placeholders, the contact before the campaign', async () => {
     const planted = await plantRun(db, { contacts: 2 });
     await sql`update contacts set params = '{"CITY": "Bergen", "OTHER": 1}' where id = ${`${planted.listId}-0000001`}`.execute(
