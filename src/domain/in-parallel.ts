@@ -2,7 +2,7 @@
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   concurrency: number,
-  work: (item: Item) => Promise<Result>,
+  work: (item: Item) => Promise<Result> | Result,
 ): Promise<Result[]> {
   const results = new Array<Result>(items.length);
   let next = 0;

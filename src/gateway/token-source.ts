@@ -1,4 +1,5 @@
-import { DomainError } from '../domain/errors';
+import { DomainError, isDomainError } from '../domain/errors';
+import type { HttpAnswer, Transport, UnexpectedResponses } from './transport';
 
 export interface Token {
   accessToken: string;
@@ -74,6 +75,55 @@ export class TokenSource {
     const margin = Math.min(REFRESH_AHEAD_MS, (token.expiresAt - token.fetchedAt) / 10);
     return Date.now() >= Math.max(token.expiresAt - margin, token.fetchedAt + LEAST_USE_MS);
   }
+}
+
+/**
+ * Asks the token endpoint for a token (messaging-service.md, Create token). Fails with `invalid_client` when it refuses
+ * the credentials, and with `service_not_found` when it has answered something else for long; otherwise with
+ * `dependency_down`, because the next request may get one.
+ */
+export async function requestToken(
+  { request }: Pick<Transport, 'request'>,
+  { clientId, clientSecret }: { clientId: string; clientSecret: string },
+  strange: UnexpectedResponses,
+): Promise<Token> {
+  const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
+  let answer: HttpAnswer;
+  try {
+    answer = await request('POST', '/api/v1/auth/token', {
+      headers: { authorization: `Basic ${basic}` },
+      body: JSON.stringify({ grant_type: 'client_credentials' }),
+    });
+  } catch (error) {
+    throw new DomainError('dependency_down', 'The token endpoint does not answer', { cause: error });
+  }
+  const { status, headers } = answer;
+  if (status === 401 || status === 403 || errorOf(answer) === 'invalid_client') {
+    throw new DomainError(
+      'invalid_client',
+      'The token endpoint refused the client credentials; check FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET',
+    );
+  }
+  try {
+    if (status !== 200) throw new DomainError('dependency_down', `The token endpoint answered ${status}`);
+    const token = parseToken(
+      answer.body,
+      Date.now(),
+      typeof headers.date === 'string' ? headers.date : undefined,
+    );
+    strange.over();
+    return token;
+  } catch (error) {
+    if (!isDomainError(error) || status >= 500 || status === 408 || status === 429) throw error;
+    if (!strange.note()) throw error;
+    const check = 'check FANFARE_AUTH_URL, then resume the campaign';
+    throw new DomainError('service_not_found', `${error.message}; ${check}`, { cause: error });
+  }
+}
+
+/** OAuth's error code, which a service may also send with 400 (RFC 6749 5.2). */
+function errorOf({ body }: HttpAnswer): unknown {
+  return (body as { error?: unknown } | null | undefined)?.error;
 }
 
 /**
