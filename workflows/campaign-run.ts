@@ -24,7 +24,7 @@ import {
   type Placeholders,
   wakeSignal,
 } from './messages';
-import { brief, long, quick } from './proxies';
+import { brief, localFirst, long, quick } from './proxies';
 
 /** Waits are cut to this length, so that a clock that is corrected meanwhile takes effect. */
 const LONGEST_WAIT_MS = 10 * 60_000;
@@ -97,18 +97,20 @@ class CampaignRun {
 
   /** Returns the shards to send, or undefined for a run that was withdrawn before its start. */
   private async plan(): Promise<ShardRef[] | undefined> {
-    const begun = await this.begin();
+    const isLocal = patched('tries-locally-first');
+    const steps = isLocal ? localFirst : quick;
+    const begun = await this.begin(steps.beginRun);
     if (!begun) return undefined;
     // An earlier workflow or run may have held the messages, and only this step releases them.
     if (this.launched.launch > 1 || begun.shards || begun.again)
       await long.applyControl({ runId: this.runId });
     const { workspaceId } = this.input;
-    if (!begun.shards && patched('prepares-at-once')) {
-      // None needs another's answer, and each costs 20 ms, most of it the two turns of the workflow.
+    if (!begun.shards && (isLocal || patched('prepares-at-once'))) {
+      // None needs another's answer.
       const [placeholders] = await Promise.all([
-        quick.lookUpTemplates({ runId: this.runId }),
-        quick.refreshToken({ workspaceId }),
-        quick.ensureOutcomeFeed({ workspaceId }),
+        steps.lookUpTemplates({ runId: this.runId }),
+        steps.refreshToken({ workspaceId }),
+        steps.ensureOutcomeFeed({ workspaceId }),
       ]);
       this.unfrozen = placeholders;
       return [];
@@ -120,9 +122,9 @@ class CampaignRun {
   }
 
   /** The run is due by the clock of the process that launched it; the database's clock may be behind. */
-  private async begin(): Promise<BegunRun | false> {
+  private async begin(beginRun: typeof localFirst.beginRun): Promise<BegunRun | false> {
     for (;;) {
-      const begun = await quick.beginRun({ ...this.launched, mayWait: true });
+      const begun = await beginRun({ ...this.launched, mayWait: true });
       if (!begun || !('waitMs' in begun)) return begun;
       await sleep(Math.min(LONGEST_WAIT_MS, Math.ceil(begun.waitMs)));
     }

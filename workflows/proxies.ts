@@ -1,4 +1,4 @@
-import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import { isCancellation, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { OrchestratorActivities, SenderActivities, VoiceActivities } from '../activities';
 import { ERRORS } from '../src/domain/errors';
 import { TASK_QUEUES } from '../src/domain/task-queues';
@@ -84,3 +84,32 @@ export const directLocal = proxyLocalActivities<OrchestratorActivities>({
   startToCloseTimeout: '10s',
   retry,
 });
+
+const firstTry = proxyLocalActivities<OrchestratorActivities>({
+  startToCloseTimeout: '3s',
+  retry: { maximumAttempts: 1 },
+});
+
+/**
+ * Steps before a run's first message. Each usually takes some ms, and asking the server to schedule it takes 20. So it
+ * is tried once in the worker that has the workflow. A step that fails there is scheduled, and the server retries it.
+ */
+export const localFirst = {
+  beginRun: orScheduled(firstTry.beginRun, quick.beginRun),
+  refreshToken: orScheduled(firstTry.refreshToken, quick.refreshToken),
+  lookUpTemplates: orScheduled(firstTry.lookUpTemplates, quick.lookUpTemplates),
+  ensureOutcomeFeed: orScheduled(firstTry.ensureOutcomeFeed, quick.ensureOutcomeFeed),
+};
+
+type Step<Input, Output> = (input: Input) => Promise<Output>;
+
+function orScheduled<Input, Output>(
+  local: Step<Input, Output>,
+  scheduled: Step<Input, Output>,
+): Step<Input, Output> {
+  return (input) =>
+    local(input).catch((error: unknown) => {
+      if (isCancellation(error)) throw error;
+      return scheduled(input);
+    });
+}
