@@ -773,8 +773,10 @@ export const LIMITS = {
   paceLookMs: 200,
   /** Looks of all pages of a process within this time are one statement: at most twenty a second. */
   paceGatherMs: 50,
-  /** How long a send activity continues from page to page before it returns to its workflow. */
+  /** How long a send activity of a campaign with a pace continues from page to page before it returns to its workflow. */
   sendRoundMs: 60_000,
+  /** The same without a pace: as long as one page is meant to take (page-size.ts), so that other campaigns get its slot soon. */
+  sendRoundFastMs: 2_000,
   /** Time within which the counts of a canceled campaign follow; its webhook waits for them that long. */
   canceledCountsSeconds: 60,
   /** How long a stored pause or cancel waits for the service's hold and the run's signal before it is answered. */

@@ -4,6 +4,7 @@ import type { Kysely } from 'kysely';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { createStops } from '../../src/campaigns/stops/stops';
 import { messageUid } from '../../src/domain/ids';
+import { LIMITS } from '../../src/domain/limits';
 import type { Gateway } from '../../src/gateway/gateway';
 import { createLog } from '../../src/log';
 import { plantAudience } from '../support/audience';
@@ -40,7 +41,7 @@ describeWithDatabase('sending a page', (database) => {
       else if (uid.includes('.sms.0000004.')) reply(response, 429, { code: 'throttled' });
       else reply(response, 202);
     };
-    expect(await rig.sendPage(runId)).toMatchObject({ kind: 'sent', size: 10 });
+    expect(await rig.sendPage(runId)).toMatchObject({ kind: 'idle', waitMs: expect.any(Number) });
     expect(await rig.states(runId)).toEqual({ accepted: 8, rejected: 1, waiting: 1 });
     expect(service.uids[0]).toBe(messageUid({ runId, channel: 'sms', seq: 0 }, 0));
   });
@@ -71,6 +72,27 @@ describeWithDatabase('sending a page', (database) => {
     expect(await rig.recipient(runId, 399)).toMatchObject({ attempts: 1 });
   });
 
+  test('sends page after page for as long as one is meant to take', async () => {
+    const { runId } = await plantAudience(db, { contacts: 25 });
+    expect(await rig.sendPage(runId, 10)).toEqual({ kind: 'idle' });
+    expect(await rig.states(runId)).toEqual({ accepted: 25 });
+    const pages = await db
+      .selectFrom('shards')
+      .select('next_page')
+      .where('run_id', '=', runId)
+      .executeTakeFirstOrThrow();
+    expect(pages.next_page).toBe(2);
+  });
+
+  test('returns to its workflow after a page that took longer', async () => {
+    const { runId } = await plantAudience(db, { contacts: 25 });
+    service.answer = (_, response) => {
+      setTimeout(() => reply(response, 202), LIMITS.sendRoundFastMs + 100);
+    };
+    expect(await rig.sendPage(runId, 10)).toMatchObject({ kind: 'sent', size: 10 });
+    expect(service.uids).toHaveLength(10);
+  });
+
   test('calls recipients unknown whose answer was lost, where asking again could send twice', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     service.answer = (uid, response) => {
@@ -91,7 +113,7 @@ describeWithDatabase('sending a page', (database) => {
       reply(response, 202);
     };
     await expect(rig.sendPage(runId)).rejects.toMatchObject({ type: 'page_fenced', nonRetryable: false });
-    expect(await rig.sendPage(runId)).toMatchObject({ kind: 'sent' });
+    expect(await rig.sendPage(runId)).toEqual({ kind: 'idle' });
     expect(await rig.states(runId)).toEqual({ accepted: 3 });
     expect(new Set(service.uids).size).toBe(3);
   });
@@ -106,7 +128,7 @@ describeWithDatabase('sending a page', (database) => {
     await rig.sendPage(runId);
     expect(await rig.states(runId)).toEqual({ accepted: 2, waiting: 1 });
     await rig.passTime(runId);
-    expect(await rig.sendPage(runId)).toMatchObject({ kind: 'sent', size: 1 });
+    expect(await rig.sendPage(runId)).toEqual({ kind: 'idle' });
     expect(await rig.states(runId)).toEqual({ accepted: 3 });
     expect(new Set(service.uids).size).toBe(3);
   });
@@ -114,7 +136,7 @@ describeWithDatabase('sending a page', (database) => {
   test('takes over what a dead attempt left: unknown where it may have been sent, the rest is sent', async () => {
     const { runId } = await plantAudience(db, { contacts: 10 });
     await rig.dieWhileSending(runId, 4);
-    expect(await rig.sendPage(runId)).toMatchObject({ kind: 'sent' });
+    expect(await rig.sendPage(runId)).toEqual({ kind: 'idle' });
     expect(await rig.states(runId)).toEqual({ accepted: 6, unknown: 4 });
     expect(service.uids).toHaveLength(6);
   });
@@ -135,7 +157,7 @@ describeWithDatabase('sending a page', (database) => {
     service.answer = (_, response) => reply(response, 503, {}, { 'retry-after': '3' });
     expect(await rig.sendPage(runId)).toEqual({ kind: 'backoff', waitMs: 3000 });
     service.answer = (_, response) => reply(response, 202);
-    expect(await rig.sendPage(runId)).toMatchObject({ kind: 'sent' });
+    expect(await rig.sendPage(runId)).toEqual({ kind: 'idle' });
     expect(await rig.states(runId)).toEqual({ accepted: 10 });
   });
 
