@@ -2,6 +2,8 @@ import { loadRun } from '../src/campaigns/runs/runs';
 import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import type { Channel } from '../src/domain/channel';
 import { DomainError } from '../src/domain/errors';
+import { createTurns } from '../src/domain/in-parallel';
+import { LIMITS } from '../src/domain/limits';
 import type { Capability } from '../src/gateway/gateway';
 import type { ActivityDeps } from './deps';
 
@@ -10,46 +12,62 @@ import type { ActivityDeps } from './deps';
  * templates.
  */
 export function serviceActivities({ db, gatewayFor }: ActivityDeps) {
+  const [forTokens, forTemplates] = [someAtOnce(), someAtOnce()];
+
+  async function lookUp(runId: string): Promise<Partial<Record<Channel, string[]>>> {
+    const run = await loadRun(db, runId);
+    const gateway = gatewayFor(run.workspaceId);
+    const placeholders: Partial<Record<Channel, string[]>> = {};
+    const impossible: string[] = [];
+    for (const channel of run.channels) {
+      const settings = run.settings[channel];
+      const template =
+        settings && (await gateway.findTemplate(channel, settings.templateId, settings.version));
+      if (!template) {
+        throw new DomainError(
+          'template_not_found',
+          `The messaging service has no ${channel} template ${settings?.templateId} in version ${settings?.version}`,
+        );
+      }
+      placeholders[channel] = template.placeholders;
+      if (channel === 'email') continue;
+      // Accounts and routes may have changed since the campaign was made.
+      const wish = { ...settings, channel, class: run.options.class };
+      for (const { severity, message } of await gateway.checkSending(wish)) {
+        if (severity === 'error') impossible.push(message);
+      }
+    }
+    if (impossible.length > 0) throw new DomainError('not_possible', impossible.join('; '));
+    return placeholders;
+  }
+
   return {
     /**
      * Makes sure that a token exists, and returns what the service can do. The token stays in this process,
      * because no secret may enter a history.
      */
-    async refreshToken(input: { workspaceId: string }): Promise<Capability[]> {
-      return [...(await gatewayFor(input.workspaceId).capabilities())];
-    },
+    refreshToken: ({ workspaceId }: { workspaceId: string }): Promise<Capability[]> =>
+      forTokens(async () => [...(await gatewayFor(workspaceId).capabilities())]),
 
     /**
      * Returns the placeholders of each channel's template, in the version that the campaign pins. Fails with
      * `not_possible` when no carrier of the service can send what they say.
      */
-    async lookUpTemplates(input: { runId: string }): Promise<Partial<Record<Channel, string[]>>> {
-      const run = await loadRun(db, input.runId);
-      const gateway = gatewayFor(run.workspaceId);
-      const placeholders: Partial<Record<Channel, string[]>> = {};
-      const impossible: string[] = [];
-      for (const channel of run.channels) {
-        const settings = run.settings[channel];
-        const template =
-          settings && (await gateway.findTemplate(channel, settings.templateId, settings.version));
-        if (!template) {
-          throw new DomainError(
-            'template_not_found',
-            `The messaging service has no ${channel} template ${settings?.templateId} in version ${settings?.version}`,
-          );
-        }
-        placeholders[channel] = template.placeholders;
-        if (channel === 'email') continue;
-        // Accounts and routes may have changed since the campaign was made.
-        const wish = { ...settings, channel, class: run.options.class };
-        for (const { severity, message } of await gateway.checkSending(wish)) {
-          if (severity === 'error') impossible.push(message);
-        }
-      }
-      if (impossible.length > 0) throw new DomainError('not_possible', impossible.join('; '));
-      return placeholders;
-    },
+    lookUpTemplates: ({ runId }: { runId: string }): Promise<Partial<Record<Channel, string[]>>> =>
+      forTemplates(() => lookUp(runId)),
   };
+}
+
+/** Runs a few questions at once. Further ones fail, and the server repeats them after its pause between attempts. */
+function someAtOnce() {
+  return createTurns(LIMITS.questionsAtOnce, {
+    waitingMax: 0,
+    refusal: () =>
+      new DomainError(
+        'dependency_down',
+        `The messaging service is slow: ${LIMITS.questionsAtOnce} runs wait for its answers, and this one asks again in a moment`,
+      ),
+  });
 }
 
 /**

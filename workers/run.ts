@@ -37,8 +37,11 @@ const WITH_WORKFLOWS: readonly Role[] = ['orchestrator', 'voice'];
 
 /** What each role runs, and how much at once. */
 const OPTIONS: Record<Role, Partial<WorkerOptions>> = {
-  // None of its activities waits, because a waiting run is a timer (workflows/campaign-run.ts).
-  orchestrator: { maxCachedWorkflows: 200, maxConcurrentActivityTaskExecutions: 100 },
+  // A waiting run is a timer (workflows/campaign-run.ts). Its activities wait for the service and the database alone.
+  orchestrator: {
+    maxCachedWorkflows: 200,
+    maxConcurrentActivityTaskExecutions: LIMITS.orchestratorActivities,
+  },
   // Most of these activities wait for their rate or their turn. activities/page-workers.ts limits how many send
   // at once.
   sender: { maxConcurrentActivityTaskExecutions: LIMITS.pagesOpen },

@@ -85,8 +85,9 @@ export const directLocal = proxyLocalActivities<OrchestratorActivities>({
   retry,
 });
 
+/** A process has room for 40 tasks of workflows, and a task lasts until its local activities are over. */
 const firstTry = proxyLocalActivities<OrchestratorActivities>({
-  startToCloseTimeout: '3s',
+  startToCloseTimeout: '300ms',
   retry: { maximumAttempts: 1 },
 });
 

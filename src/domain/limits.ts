@@ -688,6 +688,12 @@ export const LIMITS = {
    * time. No campaign may have all of them, so that one whose service hangs leaves room. */
   pageWorkers: 8,
   pageWorkersPerCampaign: 6,
+  /** Activities of runs and durable sends in a process. Most last some ms. One that asks a slow service lasts as long as
+   * that takes; with room for 100, 200 campaigns that began held up another for 20 s. */
+  orchestratorActivities: 500,
+  /** Runs of a process that begin and wait for a token of the service, and as many that wait for its templates. Further
+   * ones ask again after a moment, so that a slow service leaves room for what other runs do. */
+  questionsAtOnce: 100,
   /** Pages that a process has open at once. A page that waits for its rate or its turn costs some kilobytes and
    * a heartbeat every 2.5 seconds; 50 campaigns of 400,000 recipients need this many. */
   pagesOpen: 1_600,

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Gateway } from '../../src/gateway/gateway';
 import { openGateway } from '../../src/gateway/http-gateway';
 import { reply } from '../support/reply';
+import { until } from '../support/until';
 import { messages } from './messages';
 
 describe('single sends under way at the messaging service', () => {
@@ -55,6 +56,22 @@ describe('single sends under way at the messaging service', () => {
     await Promise.all([gateway.send(messages(400)), gateway.send(messages(400))]);
     expect(most).toBe(atOnce);
     expect(taken).toBe(800);
+  });
+
+  test('do not wait for templates that do not come, where one address has both', async () => {
+    capabilities = [];
+    const unanswered: ServerResponse[] = [];
+    answer = (path, response) => {
+      if (path.startsWith('/api/template/')) unanswered.push(response);
+      else reply(response, 202, { data: { state: 'accepted' } });
+    };
+    const templates = Array.from({ length: 100 }, () => gateway.findTemplate('sms', 'tpl_1', 1));
+    await until('as many are asked for as there are connections', () => unanswered.length === 50);
+    const answers = await gateway.send(messages(100));
+    expect(answers.filter(({ kind }) => kind === 'accepted')).toHaveLength(100);
+    answer = (_, response) => reply(response, 200, { templates: [] });
+    for (const response of unanswered) reply(response, 200, { templates: [] });
+    expect(await Promise.all(templates)).toEqual(templates.map(() => undefined));
   });
 
   test('do not keep a hold waiting, however many wait for a connection', async () => {

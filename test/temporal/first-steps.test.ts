@@ -8,7 +8,7 @@ import { type Script, ScriptedActivities } from '../support/scripted-activities'
 
 const FIRST_STEPS = ['beginRun', 'refreshToken', 'lookUpTemplates', 'ensureOutcomeFeed'];
 /** Longer than the local try of a step may take (workflows/proxies.ts). */
-const HANGS_MS = 4_000;
+const HANGS_MS = 2_000;
 
 /** The steps before a run's first message: tried in the worker that has the workflow, then scheduled by the server. */
 describe('the first steps of a run', () => {
