@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { endLeases } from '../end-leases';
@@ -52,6 +54,26 @@ describeWithDatabase('after a process is gone', (database) => {
     expect(sent).toEqual(['e-later', 'e-waiting']);
     await second.delivery.release(rig.workspaceId, 'c1');
     await until('the held one is sent', async () => (await rig.states())['e-held'] === 'sent');
+  });
+
+  test('nothing is read of a partition before its open groups are, though a release lets all be looked at again', async () => {
+    first = await rig.process();
+    first.sms.script = first.sms.hang;
+    await first.delivery.accept(rig.workspaceId, rig.sms('doubt'));
+    await until('it is on its way', () => first.sms.taken.length === 1);
+    await endLeases(rig.db);
+    const second = await rig.db.transaction().execute(async (tx) => {
+      // The open groups are read as late as this ends.
+      await sql`lock table handover_batches in access exclusive mode`.execute(tx);
+      const adopting = await rig.process();
+      await adopting.delivery.hold(rig.workspaceId, 'c1');
+      await adopting.delivery.release(rig.workspaceId, 'c1');
+      // As long as a reading and an opening take, many times over.
+      await delay(500);
+      return adopting;
+    });
+    await until('it is settled', async () => (await rig.states()).doubt !== 'accepted');
+    expect([(await rig.states()).doubt, second.sms.taken]).toEqual(['unknown', []]);
   });
 
   test('an answer that comes after the lane was taken over changes nothing any more', async () => {

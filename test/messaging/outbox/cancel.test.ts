@@ -90,7 +90,15 @@ describeWithDatabase('canceling', (database) => {
       .select(['fence', 'cancels'])
       .where('id', '=', partitionId)
       .executeTakeFirstOrThrow();
-    const partition = { id: partitionId, fence, cancels, adopted: false, leaseEndsAt: 0, lost: false };
+    const partition = {
+      id: partitionId,
+      fence,
+      cancels,
+      adopted: false,
+      isReadable: true,
+      leaseEndsAt: 0,
+      lost: false,
+    };
     const open = (batchId: string, of: typeof messages) =>
       openGroup(
         rig.db,

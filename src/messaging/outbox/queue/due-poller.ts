@@ -38,7 +38,8 @@ export class DuePoller {
 
   /** The flows in the partition are not known, or any of them may have something that is not expected. */
   lookUp(partition: Partition): void {
-    this.lookUpAtMs.set(partition, 0);
+    // It is looked up anyway when it may be read.
+    if (partition.isReadable) this.lookUpAtMs.set(partition, 0);
   }
 
   /** A probe must find a message: all that there are may be those that were refused. Answers whether there were any. */

@@ -24,6 +24,11 @@ export interface Partition {
   readonly id: string;
   readonly fence: number;
   readonly adopted: boolean;
+  /**
+   * The groups that the former owner left open are known. Before that nothing is read from the partition, because
+   * their messages would be taken for new ones and sent twice.
+   */
+  isReadable: boolean;
   /** The count of cancels this process has taken notice of. */
   cancels: number;
   /** Until when, on this process's monotonic clock, no other process may adopt the partition. */
@@ -143,6 +148,7 @@ class LeasedPartitions implements Partitions {
       id,
       fence: 1,
       adopted: false,
+      isReadable: true,
       cancels: 0,
       leaseEndsAt: this.leaseEnd(askedAt),
       lost: false,
@@ -178,6 +184,7 @@ class LeasedPartitions implements Partitions {
       const partition: Partition = {
         ...row,
         adopted: true,
+        isReadable: false,
         leaseEndsAt: this.leaseEnd(askedAt),
         lost: false,
       };
