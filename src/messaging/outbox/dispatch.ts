@@ -158,7 +158,7 @@ export class Dispatcher {
   adoptPartition(partition: Partition): void {
     // Nothing is read from the partition before its open groups are in hand.
     const ready = () => {
-      if (partition.lost) return;
+      partition.isReadable = !partition.lost;
       this.poller.lookUp(partition);
       this.wake();
     };

@@ -54,7 +54,6 @@ export async function recoverGroups(deps: Deps, partition: Partition, ready: () 
   }
   // Until they are settled they stay in hand: their messages must not be read as if they were new.
   for (const group of groups) queue.claim(partition, group.messages);
-  partition.isReadable = true;
   ready();
   await Promise.all(
     groups.map(async (group) => {
