@@ -58,7 +58,7 @@ export function serviceActivities({ db, gatewayFor }: ActivityDeps) {
   };
 }
 
-/** Runs a few questions at once. Further ones fail, and the server repeats them after its pause between attempts. */
+/** Runs `questionsAtOnce` of them at once. Further ones fail, and the server repeats them after its pause between attempts. */
 function someAtOnce() {
   return createTurns(LIMITS.questionsAtOnce, {
     waitingMax: 0,
