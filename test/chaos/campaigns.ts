@@ -1,13 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiClient, createList, createSmsTemplate } from '../support/api-client';
+import { eventsOf, insistentClient, PATIENCE_MS } from './insistent-client';
 import type { Installation } from './installation';
-import type { Workspace } from './workspaces';
+import { sendersOf, type Workspace } from './workspaces';
 
 /** The backend teams of all workspaces: they start campaigns while everything falls over, and ask again until they are answered. */
 export interface Backend {
   /** Starts the next campaign, of the workspaces in turn; answers its id. */
   start(): Promise<string>;
-  act(id: string, action: 'pause' | 'resume'): Promise<void>;
+  act(id: string, action: 'pause' | 'resume' | 'cancel'): Promise<void>;
+  /** Stops one workspace, each in its turn, or lets all go on. */
+  stop(): Promise<void>;
+  goOn(): Promise<void>;
   /** A reading of a campaign, or `undefined` when nobody answers now. */
   look(id: string): Promise<Reading | undefined>;
   /** Every recipient: message uid and state. */
@@ -18,7 +22,6 @@ export interface Backend {
   senders(id: string): readonly string[];
   /** Whether a team of another workspace finds the message. */
   isSeenByOthers(id: string, uid: string): Promise<boolean>;
-  close(): Promise<void>;
 }
 
 /** What one workspace's team can do. */
@@ -30,7 +33,8 @@ interface Team {
   recipients: Backend['recipients'];
   events(uid: string): Promise<string[]>;
   has(uid: string): Promise<boolean>;
-  close(): Promise<void>;
+  stop: Backend['stop'];
+  goOn: Backend['goOn'];
 }
 
 export interface Reading {
@@ -38,8 +42,6 @@ export interface Reading {
   reason: string | null;
   counts: Record<string, Record<string, number>>;
 }
-
-const PATIENCE_MS = 180_000;
 
 /** In stages of which the next begins soon, so that kills meet each step between two of them. */
 const release = {
@@ -80,6 +82,7 @@ export async function openBackend(
   const teams = await Promise.all(workspaces.map((one, i) => openTeam(baseUrl, one, i, contacts)));
   const teamOf = new Map<string, Team>();
   let started = 0;
+  let stopped = 0;
 
   function of(id: string): Team {
     const team = teamOf.get(id);
@@ -96,6 +99,10 @@ export async function openBackend(
       return id;
     },
     act: (id, action) => of(id).act(id, action),
+    stop: () => (teams[stopped++ % teams.length] as Team).stop(),
+    async goOn() {
+      await Promise.all(teams.map((team) => team.goOn()));
+    },
     look: (id) => of(id).look(id),
     recipients: (id) => of(id).recipients(id),
     events: (id, uid) => of(id).events(uid),
@@ -103,9 +110,6 @@ export async function openBackend(
     async isSeenByOthers(id, uid) {
       const others = teams.filter((team) => team !== of(id));
       return (await Promise.all(others.map((team) => team.has(uid)))).includes(true);
-    },
-    async close() {
-      for (const team of teams) await team.close();
     },
   };
 }
@@ -117,7 +121,8 @@ async function openTeam(
   contacts: number,
 ): Promise<Team> {
   const api = new ApiClient(baseUrl, credentials);
-  const senders = { email: `news${number}@example.com`, sms: String(12_345 + number) };
+  const client = await insistentClient(baseUrl, credentials);
+  const senders = sendersOf(number);
   const list = await createList(api, contacts);
   const sms = await createSmsTemplate(api);
   const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {
@@ -127,34 +132,8 @@ async function openTeam(
     body: '<p>Hello {{NAME}}</p>',
     emailProviderId: '',
   });
-  const authorization = `Bearer ${await api.bearer()}`;
-  const headers = { authorization, 'x-api-key': credentials.apiKey };
-
-  async function ask(method: string, path: string, body?: unknown, key?: string): Promise<Response> {
-    return fetch(baseUrl + path, {
-      method,
-      headers: {
-        ...headers,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(key === undefined ? {} : { 'idempotency-key': key }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(20_000),
-    });
-  }
-
-  /** Until it is answered; what is refused for good is an error. */
-  async function insist(method: string, path: string, body?: unknown, key?: string): Promise<string> {
-    for (const deadline = Date.now() + PATIENCE_MS; ; await delay(200)) {
-      const answer = await ask(method, path, body, key).catch(() => undefined);
-      const text = await answer?.text().catch(() => undefined);
-      if (answer && text !== undefined && answer.status < 300) return text;
-      const isFinal = answer && answer.status < 500 && ![409, 429].includes(answer.status);
-      if (isFinal || Date.now() > deadline) {
-        throw new Error(`${method} ${path}: ${answer?.status ?? 'no answer'} ${text ?? ''}`);
-      }
-    }
-  }
+  await api.close();
+  const { ask, insist } = client;
 
   return {
     senders: Object.values(senders),
@@ -194,12 +173,7 @@ async function openTeam(
         return { channel, state, uid };
       });
     },
-    async events(uid) {
-      const { data } = JSON.parse(await insist('GET', `/messages/${uid}`)) as {
-        data: { events: { type: string }[] };
-      };
-      return data.events.map(({ type }) => type);
-    },
+    events: (uid) => eventsOf(client, uid),
     async has(uid) {
       for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await delay(200)) {
         const answer = await ask('GET', `/messages/${uid}`).catch(() => undefined);
@@ -208,6 +182,11 @@ async function openTeam(
       }
       throw new Error(`GET /messages/${uid} was not answered`);
     },
-    close: () => api.close(),
+    async stop() {
+      await ask('POST', '/api/stop', { reason: 'Chaos' }).catch(() => undefined);
+    },
+    async goOn() {
+      await insist('DELETE', '/api/stop');
+    },
   };
 }

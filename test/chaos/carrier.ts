@@ -7,7 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
  * A carrier in a process of its own, by the contract of api.md 12, with a record of its own that nobody
  * else writes: one line for each time a message reached a person, written before the answer. At `/once` it
  * takes a message once however often it is given the same key; at `/each` it takes it each time. What it
- * refuses, drops or loses depends on the message's id alone. Arguments: port, record, where receipts go.
+ * refuses, drops or loses depends on the message's id alone. While there is a file `<record>.refused`, it refuses the
+ * account. Arguments: port, record, where receipts go.
  */
 const [portText = '', record = '', inboundUrl = ''] = process.argv.slice(2);
 
@@ -40,6 +41,7 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
     from: string;
   };
   const path = request.url ?? '';
+  if (existsSync(`${record}.refused`)) return answer(response, 401, {});
   const fate = fateOf(message.id);
   // Each is refused at its first coming only, except the one whom the carrier never takes.
   const isNew = !seen.has(message.id);

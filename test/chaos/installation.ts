@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -31,8 +31,8 @@ export interface Installation {
 }
 
 /**
- * Fanfare as a company runs it: PostgreSQL, a Temporal server, the service, an orchestrator and two senders,
- * each a process of its own, and a carrier outside; every connection that matters goes through a line that
+ * Fanfare as a company runs it: PostgreSQL, a Temporal server, two processes of the service, an orchestrator and two
+ * senders, each a process of its own, and a carrier outside; every connection that matters goes through a line that
  * can be cut.
  */
 export async function startInstallation({ breakClaim }: { breakClaim: boolean }): Promise<Installation> {
@@ -56,11 +56,13 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     log: createLog('silent'),
     preferredPorts: { grpc: 0, ui: 0 },
   });
-  const ports = { service: await freePort(), carrier: await freePort() };
+  const ports = { serve: await freePort(), 'serve-2': await freePort(), carrier: await freePort() };
+  let connections = 0;
   const lines: Record<LineName, Line> = {
     database: await openLine(() => cluster.port),
     temporal: await openLine(() => Number(temporal.address.split(':')[1])),
-    service: await openLine(() => ports.service),
+    // Connections to the two in turn, as a load balancer does.
+    service: await openLine(() => ports[++connections % 2 ? 'serve' : 'serve-2']),
     carrier: await openLine(() => ports.carrier),
   };
 
@@ -71,7 +73,7 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     DATABASE_URL: cluster.url.replace(`:${cluster.port}/`, `:${lines.database.port}/`),
     TEMPORAL_ADDRESS: `127.0.0.1:${lines.temporal.port}`,
     FANFARE_DATA_DIR: dataDir,
-    FANFARE_HTTP_PORT: String(ports.service),
+    FANFARE_HTTP_PORT: String(ports.serve),
     FANFARE_INBOUND_SECRET: inboundSecret,
     FANFARE_EMAIL_PROVIDER: 'http',
     // What is sent again under its key is not seen at a carrier that knows keys, so the broken claim has none.
@@ -90,6 +92,10 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     new Supervised(name, process.execPath, args, { env: of });
   const processes: Record<ProcessName, Supervised> = {
     serve: node('serve', [...broken, MAIN, 'serve'], env),
+    'serve-2': node('serve-2', [...broken, MAIN, 'serve'], {
+      ...env,
+      FANFARE_HTTP_PORT: String(ports['serve-2']),
+    }),
     orchestrator: node('orchestrator', [...small, MAIN, 'worker', '--role', 'orchestrator']),
     'sender-1': node('sender-1', [MAIN, 'worker', '--role', 'sender']),
     'sender-2': node('sender-2', [MAIN, 'worker', '--role', 'sender']),
@@ -98,9 +104,10 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
   const carrier = carrierProcess(
     ports.carrier,
     carrierRecord,
-    `http://127.0.0.1:${ports.service}/inbound/http/${inboundSecret}`,
+    `${through('service')}/inbound/http/${inboundSecret}`,
   );
-  const baseUrl = `http://127.0.0.1:${ports.service}`;
+  const baseUrl = through('service');
+  const isUp = (name: 'serve' | 'serve-2') => isReady(`http://127.0.0.1:${ports[name]}`);
 
   async function stop(): Promise<void> {
     await Promise.all([...Object.values(processes), carrier].map((one) => one.stop()));
@@ -115,7 +122,9 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
   try {
     carrier.start();
     processes.serve.start();
-    await until('the service', () => isReady(baseUrl), START_MS, 100);
+    await until('the service', () => isUp('serve'), START_MS, 100);
+    processes['serve-2'].start();
+    await until('the other process of it', () => isUp('serve-2'), START_MS, 100);
     workspaces = await twoWorkspaces(baseUrl, dataDir);
     writeServiceAccounts(accounts, workspaces);
     const workers = [processes.orchestrator, processes['sender-1'], processes['sender-2']];
@@ -132,16 +141,18 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     carrierRecord,
     async begin(fault, lastsMs) {
       if (fault.kind === 'cut') lines[fault.target].cut();
+      else if (fault.kind === 'refuse') refusesAccount(carrierRecord, true);
       else if (fault.kind === 'stall') processes[fault.target as ProcessName].stall();
       else if (fault.kind === 'kill' && fault.target === 'temporal') process.kill(temporal.pid, 'SIGKILL');
       else if (fault.kind === 'kill' && fault.target === 'postgres') postgres.kill(lastsMs);
       else if (fault.kind === 'kill') {
-        if (fault.target === 'serve') await handOver(carrierRecord);
+        if (fault.target.startsWith('serve')) await handOver(carrierRecord);
         processes[fault.target as ProcessName].kill(lastsMs);
       }
     },
     end(fault) {
       if (fault.kind === 'cut') lines[fault.target].mend();
+      else if (fault.kind === 'refuse') refusesAccount(carrierRecord, false);
       else if (fault.kind === 'stall') processes[fault.target as ProcessName].goOn();
     },
     ownExits: () => exitsOf(Object.values(processes)),
@@ -158,6 +169,13 @@ export function carrierProcess(port: number, record: string, inboundUrl: string)
     [...process.execArgv, program, String(port), record, inboundUrl],
     {},
   );
+}
+
+/** Tells the carrier whether our account is any good. */
+export function refusesAccount(carrierRecord: string, isRefused: boolean): void {
+  const told = `${carrierRecord}.refused`;
+  if (isRefused) writeFileSync(told, '');
+  else rmSync(told, { force: true });
 }
 
 export const exitsOf = (processes: readonly Supervised[]) =>

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { Backend, Reading } from './campaigns';
+import type { Backend } from './campaigns';
 import type { CarrierLine } from './carrier';
+import type { Single } from './singles';
+import type { Watched } from './watch';
 
 /** What must be true at the end whatever was done to the installation. Each names what it found. */
 export interface Finding {
@@ -12,7 +14,8 @@ export interface Finding {
 const RESUME_LIMIT_MS = 60_000;
 
 interface Evidence {
-  campaigns: { id: string; reading: Reading | undefined }[];
+  campaigns: Watched[];
+  singles: readonly Single[];
   backend: Backend;
   carrierRecord: string;
   /** For every round of faults, how long after its end it took until somebody more was sent to. */
@@ -21,6 +24,7 @@ interface Evidence {
 
 export async function checkInvariants({
   campaigns,
+  singles,
   backend,
   carrierRecord,
   resumedMs,
@@ -32,9 +36,9 @@ export async function checkInvariants({
   let recipients = 0;
   let unknown = 0;
 
-  for (const { id, reading } of campaigns) {
+  for (const { id, reading, wasCanceled } of campaigns) {
     const rows = await backend.recipients(id);
-    if (reading?.phase !== 'completed') {
+    if (reading?.phase !== 'completed' && !(wasCanceled && reading?.phase === 'canceled')) {
       report(
         'every campaign ends',
         `${id} is ${reading?.phase ?? 'not answered for'}: ${reading?.reason ?? ''} ${JSON.stringify(reading?.counts)}`,
@@ -74,6 +78,24 @@ export async function checkInvariants({
       report('nothing crosses workspaces', `${first.uid} is seen in another workspace`);
     }
   }
+  const singleOf = new Map(singles.map((one) => [one.key, one]));
+  const timesOf = new Map<string, number>();
+  for (const [uid, { times }] of taken) {
+    const single = singleOf.get(keyOf(uid));
+    if (!single) continue;
+    known.add(uid);
+    const all = (timesOf.get(single.key) ?? 0) + times;
+    timesOf.set(single.key, all);
+    if (all > 1 && !(await single.events(uid)).includes('unknown'))
+      report('nothing is handed over twice', `${uid} (${single.state}): ${all} times`);
+  }
+  for (const { key, state } of singles) {
+    const times = timesOf.get(key) ?? 0;
+    if (state === 'unknown') unknown += 1;
+    if (!ENDS.has(state)) report('nobody is lost', `${key} is ${state}`);
+    if (REACHED.has(state) !== times > 0 && state !== 'unknown' && state !== 'failed')
+      report('the ledger equals the carrier', `${key} is ${state}, and the carrier took it ${times} times`);
+  }
   for (const uid of taken.keys()) {
     if (!known.has(uid)) report('the ledger equals the carrier', `${uid} was taken and is nobody's`);
   }
@@ -85,7 +107,10 @@ export async function checkInvariants({
 
 const REACHED = new Set(['sent', 'delivered', 'undelivered']);
 const REFUSED = new Set(['rejected', 'canceled', 'suppressed', 'expired']);
-const ENDS = new Set([...REACHED, ...REFUSED, 'failed', 'unknown']);
+export const ENDS: ReadonlySet<string> = new Set([...REACHED, ...REFUSED, 'failed', 'unknown']);
+
+/** A durable send's tries begin with its id. */
+const keyOf = (uid: string): string => (uid.startsWith('snd_') ? (uid.split('.')[0] as string) : uid);
 
 interface Taken {
   times: number;

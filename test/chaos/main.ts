@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Backend, KINDS, openBackend, type Reading } from './campaigns';
+import { type Backend, KINDS, openBackend } from './campaigns';
 import { type Installation, startInstallation } from './installation';
 import { checkInvariants } from './invariants';
 import { INSTALLATIONS, type InstallationKind, type PlannedFault, planFaults } from './schedule';
+import { openSingles } from './singles';
 import { startUp } from './up-installation';
+import { type Watch, watchCampaigns } from './watch';
 
 /**
  * `npm run chaos -- --seed N [--minutes M]`: campaigns on a real installation whose parts are killed, stalled
@@ -18,9 +20,6 @@ const CONTACTS = 1_500;
 const AT_ONCE = 2;
 /** Faults come thick for so long, and then everything is whole until there is progress. */
 const ROUND_MS = 30_000;
-/** For what is under way when the faults end. */
-const FINISH_MS = 180_000;
-const LOOK_MS = 250;
 
 async function main(): Promise<void> {
   const seed = Number(option('--seed') ?? Date.now() % 1_000_000);
@@ -35,12 +34,15 @@ async function main(): Promise<void> {
     kind === 'up' ? await startUp() : await startInstallation({ breakClaim: option('--break') === 'claim' });
   try {
     const backend = await openBackend(installation, contacts, kinds);
+    const singles = await openSingles(installation.baseUrl, installation.workspaces);
     const startedAt = Date.now();
     const watch = watchCampaigns(backend, atOnce);
-    const resumedMs = await runFaults(installation, faults, watch);
+    const resumedMs = await runFaults({ installation, backend, watch }, faults);
     const campaigns = await watch.finished();
+    const messages = await singles.finished();
     const { findings, ...seen } = await checkInvariants({
       campaigns,
+      singles: messages,
       backend,
       carrierRecord: installation.carrierRecord,
       resumedMs,
@@ -57,6 +59,8 @@ async function main(): Promise<void> {
       seconds: Math.round((Date.now() - startedAt) / 1_000),
       faults: faults.length,
       campaigns: campaigns.length,
+      canceled: campaigns.filter(({ wasCanceled }) => wasCanceled).length,
+      singles: messages.length,
       ...seen,
       longestResumeMs,
       exits,
@@ -64,21 +68,22 @@ async function main(): Promise<void> {
     };
     process.stdout.write(`${JSON.stringify(result)}\n`);
     process.exitCode = findings.length ? 1 : 0;
-    await backend.close();
   } finally {
     await installation.stop();
   }
+}
+
+interface Under {
+  installation: Installation;
+  backend: Backend;
+  watch: Watch;
 }
 
 /**
  * Does what is planned, a round after the other. After each round everything is whole again, and the next one
  * begins when somebody more was sent to; answers how long that took.
  */
-async function runFaults(
-  installation: Installation,
-  faults: readonly PlannedFault[],
-  watch: Watch,
-): Promise<number[]> {
+async function runFaults(under: Under, faults: readonly PlannedFault[]): Promise<number[]> {
   const resumedMs: number[] = [];
   const last = Math.max(0, ...faults.map(({ atMs }) => atMs));
   for (let begins = 0; begins <= last; begins += ROUND_MS) {
@@ -89,90 +94,29 @@ async function runFaults(
         const { atMs, lastsMs } = fault;
         await delay(Math.max(0, startedAt + atMs - begins - Date.now()));
         note(`${(atMs / 1_000).toFixed(1).padStart(6)} s  ${fault.kind} ${fault.target} for ${lastsMs} ms`);
-        if (fault.kind === 'pause') await watch.act('pause');
-        else await installation.begin(fault, lastsMs);
+        await begin(under, fault);
         await delay(lastsMs);
-        if (fault.kind === 'pause') await watch.act('resume');
-        else installation.end(fault);
+        await end(under, fault);
       }),
     );
-    resumedMs.push(await watch.nextProgress());
+    resumedMs.push(await under.watch.nextProgress());
     note(`        ${resumedMs.at(-1)} ms until progress`);
   }
   return resumedMs;
 }
 
-interface Watch {
-  act(action: 'pause' | 'resume'): Promise<void>;
-  /** How long it takes until one more recipient is settled; gives up after a while. */
-  nextProgress(): Promise<number>;
-  /** Starts no more; resolves when all have ended, or will not. */
-  finished(): Promise<{ id: string; reading: Reading | undefined }[]>;
+/** What the owner does is asked of the service; the rest is done to it. */
+async function begin({ installation, backend, watch }: Under, fault: PlannedFault): Promise<void> {
+  if (fault.kind === 'pause') await watch.act('pause');
+  else if (fault.kind === 'cancel') await watch.cancelOldest();
+  else if (fault.kind === 'stop') await backend.stop();
+  else await installation.begin(fault, fault.lastsMs);
 }
 
-/** Keeps some campaigns under way, and looks how far they are. */
-function watchCampaigns(backend: Backend, atOnce: number): Watch {
-  const readings = new Map<string, Reading | undefined>();
-  const live = new Set<string>();
-  let progressAt = Date.now();
-  let endsAt = Number.POSITIVE_INFINITY;
-
-  const work = (async () => {
-    while (Date.now() < endsAt || (live.size && Date.now() < endsAt + FINISH_MS)) {
-      if (Date.now() < endsAt && live.size < atOnce) live.add(await backend.start());
-      for (const id of live) {
-        const reading = await backend.look(id);
-        if (!reading) continue;
-        if (settled(reading) !== settled(readings.get(id))) progressAt = Date.now();
-        readings.set(id, reading);
-        // One that was paused when nobody could be told to resume it.
-        if (Date.now() > endsAt && reading.phase === 'paused') await backend.act(id, 'resume');
-        if (['completed', 'failed', 'canceled'].includes(reading.phase)) live.delete(id);
-      }
-      await delay(LOOK_MS);
-    }
-  })();
-
-  return {
-    async act(action) {
-      for (const id of [...live]) await backend.act(id, action);
-    },
-    async nextProgress() {
-      const since = Date.now();
-      while (progressAt < since && Date.now() < since + FINISH_MS) await delay(50);
-      if (progressAt < since)
-        note(`        none of ${JSON.stringify([...live].map((id) => readings.get(id)))}`);
-      return (progressAt < since ? Date.now() : progressAt) - since;
-    },
-    async finished() {
-      endsAt = Date.now();
-      await work;
-      return untilQuiet(backend, [...readings.keys()]);
-    },
-  };
-}
-
-/** Receipts move counts after the end: the figures are compared once they stand still. */
-async function untilQuiet(
-  backend: Backend,
-  ids: string[],
-): Promise<{ id: string; reading: Reading | undefined }[]> {
-  const look = () => Promise.all(ids.map(async (id) => ({ id, reading: await backend.look(id) })));
-  for (let [before, tries] = [await look(), 0]; ; tries++) {
-    await delay(2_000);
-    const now = await look();
-    const isQuiet = now.every(({ reading }) => reading) && JSON.stringify(now) === JSON.stringify(before);
-    if (isQuiet || tries > 60) return now;
-    before = now;
-  }
-}
-
-function settled(reading: Reading | undefined): number {
-  let sum = 0;
-  for (const { total = 0, pending = 0, waiting = 0, sending = 0 } of Object.values(reading?.counts ?? {})) {
-    sum += total - pending - waiting - sending;
-  }
-  return sum;
+async function end({ installation, backend, watch }: Under, fault: PlannedFault): Promise<void> {
+  if (fault.kind === 'pause') await watch.act('resume');
+  else if (fault.kind === 'stop') await backend.goOn();
+  else if (fault.kind !== 'cancel') installation.end(fault);
 }
 
 function installationKind(): InstallationKind {

@@ -1,6 +1,6 @@
 /** What can be done to a running installation, and when: the same seed gives the same schedule. */
 
-export const PROCESSES = ['serve', 'orchestrator', 'sender-1', 'sender-2'] as const;
+export const PROCESSES = ['serve', 'serve-2', 'orchestrator', 'sender-1', 'sender-2'] as const;
 export type ProcessName = (typeof PROCESSES)[number];
 /** How the program is installed: each role in a process of its own, or `fanfare up` with its own servers. */
 export const INSTALLATIONS = ['split', 'up'] as const;
@@ -18,9 +18,22 @@ export type Fault =
   /** Every connection is cut, and none is let through for `lastsMs`. */
   | { kind: 'cut'; target: LineName }
   /** The owner pauses what runs, and resumes it after `lastsMs`. */
-  | { kind: 'pause'; target: 'campaigns' };
+  | { kind: 'pause'; target: 'campaigns' }
+  /** The owner cancels the oldest that runs. */
+  | { kind: 'cancel'; target: 'campaign' }
+  /** The owner stops a workspace, and lets it go on after `lastsMs`. */
+  | { kind: 'stop'; target: 'workspace' }
+  /** The carrier refuses our account: what is handed to it is answered 401. */
+  | { kind: 'refuse'; target: 'account' };
 
 export type PlannedFault = Fault & { atMs: number; lastsMs: number };
+
+const OF_EACH: readonly Fault[] = [
+  { kind: 'pause', target: 'campaigns' },
+  { kind: 'cancel', target: 'campaign' },
+  { kind: 'stop', target: 'workspace' },
+  { kind: 'refuse', target: 'account' },
+];
 
 const KINDS: Record<InstallationKind, readonly Fault[]> = {
   split: [
@@ -29,7 +42,7 @@ const KINDS: Record<InstallationKind, readonly Fault[]> = {
     { kind: 'kill', target: 'postgres' },
     ...PROCESSES.map((target) => ({ kind: 'stall', target }) as const),
     ...LINES.map((target) => ({ kind: 'cut', target }) as const),
-    { kind: 'pause', target: 'campaigns' },
+    ...OF_EACH,
   ],
   up: [
     { kind: 'kill', target: 'up' },
@@ -38,7 +51,7 @@ const KINDS: Record<InstallationKind, readonly Fault[]> = {
     { kind: 'kill', target: 'everything' },
     { kind: 'stall', target: 'up' },
     { kind: 'cut', target: 'carrier' },
-    { kind: 'pause', target: 'campaigns' },
+    ...OF_EACH,
   ],
 };
 

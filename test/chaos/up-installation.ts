@@ -5,7 +5,15 @@ import { freePort } from '../support/free-port';
 import { openLine } from '../support/line';
 import { MAIN } from '../support/root';
 import { until } from '../support/until';
-import { carrierProcess, exitsOf, handOver, type Installation, isReady, START_MS } from './installation';
+import {
+  carrierProcess,
+  exitsOf,
+  handOver,
+  type Installation,
+  isReady,
+  refusesAccount,
+  START_MS,
+} from './installation';
 import { Supervised } from './supervised';
 import { twoWorkspaces, type Workspace } from './workspaces';
 
@@ -80,6 +88,7 @@ export async function startUp(): Promise<Installation> {
     async begin(fault, lastsMs) {
       if (fault.kind === 'cut') return line.cut();
       if (fault.kind === 'stall') return up.stall();
+      if (fault.kind === 'refuse') return refusesAccount(carrierRecord, true);
       if (fault.kind !== 'kill') return;
       if (fault.target === 'postgres' || fault.target === 'temporal')
         return kill(pidsOf(fault.target).slice(0, 1));
@@ -90,6 +99,7 @@ export async function startUp(): Promise<Installation> {
     },
     end(fault) {
       if (fault.kind === 'cut') line.mend();
+      else if (fault.kind === 'refuse') refusesAccount(carrierRecord, false);
       else if (fault.kind === 'stall') up.goOn();
     },
     ownExits: () => exitsOf([up]),

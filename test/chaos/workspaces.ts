@@ -23,3 +23,9 @@ export function writeServiceAccounts(file: string, workspaces: readonly Workspac
   ]);
   writeFileSync(file, JSON.stringify(Object.fromEntries(accounts)), { mode: 0o600 });
 }
+
+/** The addresses that only this workspace sends from. */
+export const sendersOf = (number: number) => ({
+  email: `news${number}@example.com`,
+  sms: String(12_345 + number),
+});

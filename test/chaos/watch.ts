@@ -1,0 +1,95 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Backend, Reading } from './campaigns';
+
+/** For what is under way when the faults end. */
+const FINISH_MS = 180_000;
+const LOOK_MS = 250;
+
+export interface Watched {
+  id: string;
+  reading: Reading | undefined;
+  wasCanceled: boolean;
+}
+
+export interface Watch {
+  act(action: 'pause' | 'resume'): Promise<void>;
+  /** Cancels the one that has been under way for longest. */
+  cancelOldest(): Promise<void>;
+  /** How long it takes until one more recipient is settled; gives up after a while. */
+  nextProgress(): Promise<number>;
+  /** Starts no more; resolves when all have ended, or will not. */
+  finished(): Promise<Watched[]>;
+}
+
+/** Keeps some campaigns under way, and looks how far they are. */
+export function watchCampaigns(backend: Backend, atOnce: number): Watch {
+  const readings = new Map<string, Reading | undefined>();
+  const live = new Set<string>();
+  const canceled = new Set<string>();
+  let progressAt = Date.now();
+  let endsAt = Number.POSITIVE_INFINITY;
+
+  const work = (async () => {
+    while (Date.now() < endsAt || (live.size && Date.now() < endsAt + FINISH_MS)) {
+      if (Date.now() < endsAt && live.size < atOnce) live.add(await backend.start());
+      for (const id of live) {
+        const reading = await backend.look(id);
+        if (!reading) continue;
+        if (settled(reading) !== settled(readings.get(id))) progressAt = Date.now();
+        readings.set(id, reading);
+        // One that was paused when nobody could be told to resume it.
+        if (Date.now() > endsAt && reading.phase === 'paused') await backend.act(id, 'resume');
+        if (['completed', 'failed', 'canceled'].includes(reading.phase)) live.delete(id);
+      }
+      await delay(LOOK_MS);
+    }
+  })();
+
+  return {
+    async act(action) {
+      for (const id of [...live]) await backend.act(id, action);
+    },
+    async cancelOldest() {
+      const [id] = live;
+      if (id === undefined) return;
+      canceled.add(id);
+      await backend.act(id, 'cancel');
+    },
+    async nextProgress() {
+      const since = Date.now();
+      while (progressAt < since && Date.now() < since + FINISH_MS) await delay(50);
+      if (progressAt < since)
+        process.stderr.write(`        none of ${JSON.stringify([...live].map((id) => readings.get(id)))}\n`);
+      return (progressAt < since ? Date.now() : progressAt) - since;
+    },
+    async finished() {
+      endsAt = Date.now();
+      await work;
+      const quiet = await untilQuiet(backend, [...readings.keys()]);
+      return quiet.map((one) => ({ ...one, wasCanceled: canceled.has(one.id) }));
+    },
+  };
+}
+
+/** Receipts move counts after the end: the figures are compared once they stand still. */
+async function untilQuiet(
+  backend: Backend,
+  ids: string[],
+): Promise<{ id: string; reading: Reading | undefined }[]> {
+  const look = () => Promise.all(ids.map(async (id) => ({ id, reading: await backend.look(id) })));
+  for (let [before, tries] = [await look(), 0]; ; tries++) {
+    await delay(2_000);
+    const now = await look();
+    const isQuiet = now.every(({ reading }) => reading) && JSON.stringify(now) === JSON.stringify(before);
+    if (isQuiet || tries > 60) return now;
+    before = now;
+  }
+}
+
+function settled(reading: Reading | undefined): number {
+  let sum = 0;
+  for (const { total = 0, pending = 0, waiting = 0, sending = 0 } of Object.values(reading?.counts ?? {})) {
+    sum += total - pending - waiting - sending;
+  }
+  return sum;
+}
