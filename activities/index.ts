@@ -12,9 +12,10 @@ import { occurrenceActivities, runLifecycleActivities } from './run-lifecycle';
 import { sendActivities } from './send';
 import { eventActivities, serviceActivities } from './service';
 
-/** Activities by the kind of worker that runs them (src/domain/task-queues.ts). */
+/** Activities by the queue that they are taken from (src/domain/task-queues.ts). */
 export function createActivities(deps: ActivityDeps) {
   const abort = new AbortWatch(deps.db);
+  const sends = durableSendActivities(deps);
   return {
     orchestrator: asActivities({
       ...serviceActivities(deps),
@@ -22,9 +23,11 @@ export function createActivities(deps: ActivityDeps) {
       ...eventActivities(deps),
       ...runLifecycleActivities(deps),
       ...lookActivities(deps),
-      ...durableSendActivities(deps),
+      // Of sends that were started before they had a queue of their own.
+      ...sends,
       ...occurrenceActivities(deps),
     }),
+    durableSends: asActivities(sends),
     sender: asActivities(sendActivities(deps, abort)),
     voice: asActivities(callActivities(deps, abort)),
   };
@@ -32,6 +35,7 @@ export function createActivities(deps: ActivityDeps) {
 
 type Created = ReturnType<typeof createActivities>;
 export type OrchestratorActivities = Created['orchestrator'];
+export type DurableSendActivities = Created['durableSends'];
 export type SenderActivities = Created['sender'];
 export type VoiceActivities = Created['voice'];
 

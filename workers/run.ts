@@ -3,7 +3,7 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import { createActivities } from '../activities';
 import type { ActivityDeps } from '../activities/deps';
 import { LIMITS } from '../src/domain/limits';
-import { type Role, TASK_QUEUES } from '../src/domain/task-queues';
+import { QUEUES_OF, type QueueName, type Role, TASK_QUEUES } from '../src/domain/task-queues';
 import { StartupError } from '../src/startup-error';
 import type { WorkerTracing } from '../src/tracing/tracing';
 import { BUNDLE_FILE, TRACED_BUNDLE_FILE } from './bundle';
@@ -33,14 +33,20 @@ const COMMON: Partial<WorkerOptions> = {
  * Calls run in the same process as their activities. The server then hands over an activity together with the
  * task that scheduled it, which saves a round trip for each.
  */
-const WITH_WORKFLOWS: readonly Role[] = ['orchestrator', 'voice'];
+const WITH_WORKFLOWS: readonly QueueName[] = ['orchestrator', 'durableSends', 'voice'];
 
-/** What each role runs, and how much at once. */
-const OPTIONS: Record<Role, Partial<WorkerOptions>> = {
+/** How much of each queue a process runs at once. */
+const OPTIONS: Record<QueueName, Partial<WorkerOptions>> = {
   // A waiting run is a timer (workflows/campaign-run.ts). Its activities wait for the service and the database alone.
   orchestrator: {
     maxCachedWorkflows: 200,
     maxConcurrentActivityTaskExecutions: LIMITS.orchestratorActivities,
+  },
+  // Few tasks of workflows at once, so that those of campaigns get their share of the process.
+  durableSends: {
+    maxCachedWorkflows: 500,
+    maxConcurrentWorkflowTaskExecutions: LIMITS.durableSendTasks,
+    maxConcurrentActivityTaskExecutions: LIMITS.durableSendActivities,
   },
   // Most of these activities wait for their rate or their turn. activities/page-workers.ts limits how many send
   // at once.
@@ -70,18 +76,18 @@ export async function runWorkers(options: {
   }
   const activities = createActivities(options.deps);
   const workers: Worker[] = [];
-  for (const role of options.roles) {
+  for (const queue of options.roles.flatMap((role): readonly QueueName[] => QUEUES_OF[role])) {
     workers.push(
       await Worker.create({
         connection: options.connection,
         namespace: options.namespace,
-        taskQueue: TASK_QUEUES[role],
-        activities: activities[role],
-        ...(WITH_WORKFLOWS.includes(role) ? { workflowBundle: { codePath } } : {}),
+        taskQueue: TASK_QUEUES[queue],
+        activities: activities[queue],
+        ...(WITH_WORKFLOWS.includes(queue) ? { workflowBundle: { codePath } } : {}),
         ...(options.buildId === undefined ? {} : versioned(options.buildId)),
         ...tracing,
         ...COMMON,
-        ...OPTIONS[role],
+        ...OPTIONS[queue],
       }),
     );
   }

@@ -1,5 +1,10 @@
 import { isCancellation, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
-import type { OrchestratorActivities, SenderActivities, VoiceActivities } from '../activities';
+import type {
+  DurableSendActivities,
+  OrchestratorActivities,
+  SenderActivities,
+  VoiceActivities,
+} from '../activities';
 import { ERRORS } from '../src/domain/errors';
 import { TASK_QUEUES } from '../src/domain/task-queues';
 import { HEARTBEAT_SECONDS } from './constants';
@@ -67,9 +72,11 @@ export const voice = proxyActivities<VoiceActivities>({
   retry,
 });
 
-/** Gives one message to the service: a request for a token and one for the message, each a minute at most. */
-export const direct = proxyActivities<OrchestratorActivities>({
-  taskQueue: TASK_QUEUES.orchestrator,
+/**
+ * Gives one message to the service: a request for a token and one for the message, each a minute at most. It is scheduled
+ * where its workflow is.
+ */
+export const direct = proxyActivities<DurableSendActivities>({
   startToCloseTimeout: '2m',
   heartbeatTimeout,
   retry,
@@ -80,7 +87,7 @@ export const direct = proxyActivities<OrchestratorActivities>({
  * is half of what a call costs it.
  */
 export const voiceLocal = proxyLocalActivities<VoiceActivities>({ startToCloseTimeout: '10s', retry });
-export const directLocal = proxyLocalActivities<OrchestratorActivities>({
+export const directLocal = proxyLocalActivities<DurableSendActivities>({
   startToCloseTimeout: '10s',
   retry,
 });

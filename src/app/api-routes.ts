@@ -264,13 +264,14 @@ function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
         explanations: createExplanations({ db, stories: parts.stories }),
       }),
     (scope) => campaignCallRoutes(scope, { calls: createCallRecords({ db }) }),
-    (scope) =>
-      durableSendRoutes(scope, {
-        sends: createDurableSends({
-          ...{ db, launcher, senderRule: parts.senders.refusalOf, log },
-          check: parts.templateLookup.check,
-        }),
-      }),
+    (scope) => {
+      const sends = createDurableSends({
+        ...{ db, launcher, senderRule: parts.senders.refusalOf, log },
+        check: parts.templateLookup.check,
+      });
+      scope.addHook('onClose', async () => sends.stop());
+      durableSendRoutes(scope, { sends });
+    },
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),
   ];
 }

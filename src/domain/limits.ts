@@ -688,9 +688,13 @@ export const LIMITS = {
    * time. No campaign may have all of them, so that one whose service hangs leaves room. */
   pageWorkers: 8,
   pageWorkersPerCampaign: 6,
-  /** Activities of runs and durable sends in a process. Most last some ms. One that asks a slow service lasts as long as
+  /** Activities of runs in a process. Most last some ms. One that asks a slow service lasts as long as
    * that takes; with room for 100, 200 campaigns that began held up another for 20 s. */
   orchestratorActivities: 500,
+  /** The same for durable sends, of which one whose service hangs holds its place for a minute. */
+  durableSendActivities: 500,
+  /** Tasks of their workflows that a process runs at once. A task takes some ms of the processor, and a process has one. */
+  durableSendTasks: 10,
   /** Runs of a process that begin and wait for a token of the service, and as many that wait for its templates. Further
    * ones ask again after a moment, so that a slow service leaves room for what other runs do. */
   questionsAtOnce: 100,
@@ -809,7 +813,15 @@ export const LIMITS = {
   /** Runs with a known workflow that are launched again each minute, in turn: 6,000 an hour. */
   runsRelaunched: 100,
   /** Durable sends that one look for lost ones starts again. */
-  sendsRelaunched: 1_000,
+  sendsRelaunched: 5_000,
+  /** Durable sends that a process has launched and that are not started by their workflows, and of these a workspace's. On two
+   * cores the send of another workspace waits 0.7 s behind 20 and 1.5 s behind 40, and as many are sent a second. */
+  durableSendsLaunched: 200,
+  durableSendsLaunchedEach: 20,
+  /** One that is not started after this, because its service or the workers do not answer, leaves its place. */
+  durableSendLaunchedMs: 5_000,
+  /** Durable sends that wait in memory to be launched, at 200 bytes each; further ones are left to the look for lost ones. */
+  durableSendsToLaunch: 20_000,
   /** How long a message may be without a report after its hand-over before the contact's next channel begins.
    * Nearly all receipts of SMS come within a minute; those of email within ten, when a relay asked to come
    * again. */

@@ -90,7 +90,7 @@ function createSendLauncher(client: Client): SendLauncher {
       await ignoring(
         WorkflowExecutionAlreadyStartedError,
         client.workflow.start<typeof durableSend>(NAMES.durableSend, {
-          taskQueue: TASK_QUEUES.orchestrator,
+          taskQueue: TASK_QUEUES.durableSends,
           workflowId: durableSendWorkflowId(sendId),
           // The row says whether work is left; a workflow that was ended from outside left some.
           workflowIdReusePolicy: 'ALLOW_DUPLICATE',
@@ -105,7 +105,7 @@ function createSendLauncher(client: Client): SendLauncher {
       await ignoring(
         WorkflowExecutionAlreadyStartedError,
         client.workflow.signalWithStart<typeof durableSend, []>(NAMES.durableSend, {
-          taskQueue: TASK_QUEUES.orchestrator,
+          taskQueue: TASK_QUEUES.durableSends,
           workflowId: durableSendWorkflowId(sendId),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           args: [{ sendId } satisfies DurableSendInput],

@@ -243,7 +243,7 @@ describe('a workflow that waits for weeks', () => {
         actOnSend: wait,
         lookAtSend: () => (++looks > ROUNDS ? { kind: 'ended', state: 'delivered', outcome: null } : wait()),
       });
-      const handle = await start(NAMES.durableSend, TASK_QUEUES.orchestrator, id, { sendId: 'snd_1' });
+      const handle = await start(NAMES.durableSend, TASK_QUEUES.durableSends, id, { sendId: 'snd_1' });
       expect(await handle.result()).toEqual({ state: 'delivered', outcome: null });
       await expectBounded(handle);
     },

@@ -11,6 +11,7 @@ import type { SendContent } from '../model/send-content';
 import type { CampaignTables } from '../model/tables';
 import { readPolicy } from '../policy/policy';
 import { readStop, type Stop } from '../stops/stops';
+import { LaunchesInTurn } from './launches-in-turn';
 import { type ImpossibleSend, impossibleSend } from './refuse-impossible';
 import type { SendRow } from './send-step';
 
@@ -30,6 +31,8 @@ export interface DurableSends {
   read(workspaceId: string, id: string): Promise<SendView>;
   /** Asks for the send's cancellation, and returns its present state. */
   cancel(workspaceId: string, id: string): Promise<SendView>;
+  /** Launches no more. */
+  stop(): void;
 }
 
 export interface SendView {
@@ -67,6 +70,7 @@ export function createDurableSends(deps: {
 }): DurableSends {
   const { db, launcher, senderRule, log } = deps;
   const impossible = impossibleSend(deps.check);
+  const launches = new LaunchesInTurn(db, launcher, log);
 
   return {
     async create(workspaceId, id, body) {
@@ -86,14 +90,7 @@ export function createDurableSends(deps: {
       // Also for a send that existed already, because the attempt that created it may have died before this
       // line.
       if (found.row.started_at === null && found.row.finished_at === null) {
-        await launcher
-          .launchSend({ sendId: found.row.id, startAt: found.row.due_at })
-          .catch((error: unknown) =>
-            log.warn(
-              { err: error, sendId: found.row.id },
-              'a send could not be launched; it will be tried again',
-            ),
-          );
+        await launches.launch({ workspaceId, sendId: found.row.id, startAt: found.row.due_at });
       }
       return viewOf(found.row, stop);
     },
@@ -120,6 +117,8 @@ export function createDurableSends(deps: {
         .catch((error: unknown) => log.warn({ err: error, sendId: id }, 'a send could not be woken'));
       return viewOf(row, await readStop(db, workspaceId));
     },
+
+    stop: () => launches.stop(),
   };
 }
 

@@ -234,7 +234,7 @@ export class Feeds {
     const { calls } = taken;
     await inParallel(await this.withStarts(calls), SIGNALS_AT_ONCE, (call) => signals.callEnded(call));
     for (const runId of taken.runs) await this.abort.note(runId, true);
-    for (const sendId of taken.sends) await signals.wakeSend(sendId);
+    await inParallel(taken.sends, SIGNALS_AT_ONCE, (sendId) => signals.wakeSend(sendId));
     // With few events, a workflow may wait for each of them; and behind full pages there are more.
     const isCrowd = events.length >= CROWD && events.length < PAGES_MAX * LIMITS.longPageSizeMax;
     return isCrowd && calls.length + taken.sends.length === 0;

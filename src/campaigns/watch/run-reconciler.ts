@@ -7,6 +7,7 @@ import { forgetContactUses } from '../policy/contact-caps';
 import { followPolicy } from '../policy/follow-policy';
 import { type LiveRun, liveRuns } from '../runs/runs';
 import { lookAtSchedules } from '../schedules/schedule-reconciler';
+import { type Launch, LaunchesInTurn } from '../sends/launches-in-turn';
 import { isStopped } from '../stops/stops';
 
 /** Once a minute is enough, because lost launches are rare, and Temporal refuses a repeated launch by its id. */
@@ -27,13 +28,14 @@ export async function keepRunsLaunched(
   log: Log,
 ): Promise<{ stop(): void }> {
   const launched = new LaunchedRuns();
+  const sends = new LaunchesInTurn(db, launcher, log);
   const relaunch = async (): Promise<void> => {
     try {
       for (const run of launched.toBeLaunched(await liveRuns(db))) {
         await launcher.launch(run);
         launched.note(run);
       }
-      for (const send of await overdueSends(db)) await launcher.launchSend(send);
+      for (const send of await overdueSends(db)) await sends.launch(send);
       await lookAtSchedules(db, launcher, log);
       await followPolicy(db, launcher, log);
       await forgetContactUses(db);
@@ -47,7 +49,12 @@ export async function keepRunsLaunched(
   await relaunch();
   const timer = setInterval(relaunch, INTERVAL_MS);
   timer.unref();
-  return { stop: () => clearInterval(timer) };
+  return {
+    stop() {
+      clearInterval(timer);
+      sends.stop();
+    },
+  };
 }
 
 /**
@@ -79,12 +86,14 @@ const keyOf = ({ runId, launch }: LiveRun): string => `${runId}:${launch}`;
  * Sends whose workflow did not act when they were due, and planned sends that are due before the next sweep.
  * The others are left out, because a hundred thousand of them may wait for next week, or for the end of a stop.
  */
-export async function overdueSends(db: Kysely<CampaignTables>): Promise<{ sendId: string; startAt: Date }[]> {
+export async function overdueSends(db: Kysely<CampaignTables>): Promise<Launch[]> {
   const soonSeconds = (2 * INTERVAL_MS) / 1000;
-  const { rows } = await sql<{ id: string; due_at: Date }>`
-    select id, due_at from durable_sends s
+  const { rows } = await sql<Launch>`
+    select id as "sendId", workspace_id as "workspaceId", due_at as "startAt" from durable_sends s
     where finished_at is null and not ${isStopped(sql`s.workspace_id`)} and (due_at < now() - make_interval(secs => ${LATE_SECONDS})
       or (due_at between now() and now() + make_interval(secs => ${soonSeconds}) and started_at is null))
-    order by due_at limit ${LIMITS.sendsRelaunched}`.execute(db);
-  return rows.map((row) => ({ sendId: row.id, startAt: row.due_at }));
+    order by row_number() over (partition by workspace_id order by due_at) limit ${LIMITS.sendsRelaunched}`.execute(
+    db,
+  );
+  return rows;
 }

@@ -1,0 +1,117 @@
+/** Proves that a workspace that asks for thousands of durable sends leaves room for the sends of others. */
+
+import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
+import { LaunchesInTurn } from '../../../src/campaigns/sends/launches-in-turn';
+import { overdueSends } from '../../../src/campaigns/watch/run-reconciler';
+import { LIMITS } from '../../../src/domain/limits';
+import { createLog } from '../../../src/log';
+import { newId } from '../../../src/storage/new-id';
+import { describeWithDatabase } from '../../support/storage';
+import { until } from '../../support/until';
+
+const EACH = LIMITS.durableSendsLaunchedEach;
+const LIMIT_MS = 10_000;
+
+describeWithDatabase('durable sends that are launched in turn', (database) => {
+  let db: Kysely<CampaignTables>;
+  let launched: string[];
+  let launches: LaunchesInTurn;
+  beforeEach(async () => {
+    db = (await database.open()).tables<CampaignTables>();
+    launched = [];
+    const launchSend = async ({ sendId }: { sendId: string }) => void launched.push(sendId);
+    launches = new LaunchesInTurn(db, { launchSend }, createLog('silent'));
+  });
+  afterEach(() => launches.stop());
+
+  /** Rows of sends that no workflow has started. */
+  async function made(workspaceId: string, count: number, dueSeconds = 0): Promise<string[]> {
+    const ids = Array.from({ length: count }, () => newId('snd'));
+    await sql`
+      insert into durable_sends (id, workspace_id, uid, channel, content, due_at)
+      select id, ${workspaceId}, id, 'sms', '{"to": "+12025550190"}', now() + make_interval(secs => ${dueSeconds})
+      from unnest(${ids}::text[]) as t(id)`.execute(db);
+    return ids;
+  }
+
+  async function launch(workspaceId: string, ids: readonly string[], startAt = new Date()): Promise<void> {
+    for (const sendId of ids) await launches.launch({ workspaceId, sendId, startAt });
+  }
+
+  const start = (ids: readonly string[]) =>
+    sql`update durable_sends set started_at = now() where id = any(${ids}::text[])`.execute(db);
+
+  const launchedOf = (ids: readonly string[]) => launched.filter((id) => ids.includes(id));
+
+  test('go to Temporal as earlier ones of their workspace are started, in their order and once', async () => {
+    const ids = await made('ws_a', 3 * EACH);
+    await launch('ws_a', ids);
+    await launch('ws_a', ids);
+    await new Promise((done) => setTimeout(done, 300));
+    expect(launched).toEqual(ids.slice(0, EACH));
+    await start(ids.slice(0, EACH - 5));
+    await until('as many more', () => launched.length >= 2 * EACH - 5, LIMIT_MS, 20);
+    await start(ids);
+    await until('all', () => launched.length >= ids.length, LIMIT_MS, 20);
+    expect([...launched].sort()).toEqual([...ids].sort());
+  });
+
+  test('do not wait for those of another workspace', async () => {
+    const many = await made('ws_a', 5 * EACH);
+    await launch('ws_a', many);
+    const [one = ''] = await made('ws_b', 1);
+    await launch('ws_b', [one]);
+    expect(launched).toContain(one);
+    expect(launchedOf(many)).toHaveLength(EACH);
+  });
+
+  test('have their turns, one workspace after the other, when the process has room for few', async () => {
+    const full = LIMITS.durableSendsLaunched / EACH;
+    const filling = await Promise.all(
+      Array.from({ length: full }, async (_, i) => {
+        const ids = await made(`ws_${i}`, EACH);
+        await launch(`ws_${i}`, ids);
+        return ids;
+      }),
+    );
+    expect(launched).toHaveLength(LIMITS.durableSendsLaunched);
+    const many = await made('ws_many', 2 * EACH);
+    const few = await made('ws_few', 2);
+    await launch('ws_many', many);
+    await launch('ws_few', few);
+    await new Promise((done) => setTimeout(done, 200));
+    expect(launched).toHaveLength(LIMITS.durableSendsLaunched);
+    await start(filling.flat().slice(0, 4));
+    await until('four more', () => launched.length >= LIMITS.durableSendsLaunched + 4, LIMIT_MS, 20);
+    expect(launchedOf(few)).toEqual(few);
+    expect(launchedOf(many)).toEqual(many.slice(0, 2));
+  });
+
+  test('that wait for the end of a stop keep no room', async () => {
+    await sql`insert into workspace_stops (workspace_id, reason) values ('ws_a', 'a test')`.execute(db);
+    const ids = await made('ws_a', 3 * EACH);
+    await launch('ws_a', ids);
+    await until('all', () => launched.length >= ids.length, LIMIT_MS, 20);
+  });
+
+  test('that nothing starts leave their place after a while', async () => {
+    const ids = await made('ws_a', EACH + 1);
+    await launch('ws_a', ids);
+    await until('the last one', () => launched.length > EACH, LIMITS.durableSendLaunchedMs + LIMIT_MS, 50);
+  });
+
+  test('for later are given to Temporal at once', async () => {
+    const ids = await made('ws_a', 2 * EACH, 3_600);
+    await launch('ws_a', ids, new Date(Date.now() + 3_600_000));
+    expect(launched).toEqual(ids);
+  });
+
+  test('that were lost are found in turn by workspace', async () => {
+    await made('ws_a', 5, -120);
+    await made('ws_b', 2, -60);
+    const found = (await overdueSends(db)).map(({ workspaceId }) => workspaceId);
+    expect(found.slice(0, 4).sort()).toEqual(['ws_a', 'ws_a', 'ws_b', 'ws_b']);
+    expect(found).toHaveLength(7);
+  });
+});

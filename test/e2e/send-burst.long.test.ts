@@ -1,0 +1,71 @@
+import { inParallel } from '../../src/domain/in-parallel';
+import {
+  ApiClient,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+  untilPhase,
+} from '../support/api-client';
+import { asUser } from '../support/as-user';
+import type { Credentials } from '../support/fanfare-process';
+import { Installation } from '../support/installation';
+import { until } from '../support/until';
+
+const LIMIT_MS = 180_000;
+/** Twenty seconds' work of two cores. */
+const BURST = 600;
+
+interface Send {
+  id: string;
+  sentAt: string | null;
+}
+
+/** Each durable send is a workflow of its own, and Temporal serves a queue in the order in which its tasks came. */
+describe('a workspace that asks for hundreds of durable sends at once', () => {
+  let here: Installation;
+  let other: ApiClient;
+  let sends = 0;
+
+  beforeAll(async () => {
+    here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '10' });
+    const second = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
+      here.fanfare.baseUrl,
+      here.credentials.user,
+      'POST',
+      '/api/admin/workspaces',
+      { name: 'Second', email: 'second@example.com' },
+    );
+    other = new ApiClient(here.fanfare.baseUrl, second);
+  }, 120_000);
+  afterAll(async () => {
+    await other?.close();
+    await here?.remove();
+  });
+
+  async function send(api: ApiClient, template: string): Promise<string> {
+    const body = {
+      ...{ channel: 'sms', uid: `send-${++sends}`, to: '+12125550190', from: '12345' },
+      ...{ 'template-id': template, params: { NAME: 'Ada' } },
+    };
+    return (await api.expect<{ data: Send }>('POST', '/api/send', body)).data.id;
+  }
+  const isSent = async (api: ApiClient, id: string) =>
+    (await api.expect<{ data: Send }>('GET', `/api/send/${id}`)).data.sentAt !== null;
+
+  test('holds up neither a send nor a campaign of another', async () => {
+    const template = await createSmsTemplate(here.api);
+    const othersTemplate = await createSmsTemplate(other);
+    const list = await createList(other, 100);
+    const burst = new Array<string>(BURST);
+    await inParallel([...burst.keys()], 20, async (i) => {
+      burst[i] = await send(here.api, template);
+    });
+    const one = await send(other, othersTemplate);
+    const campaign = await createSmsCampaign(other, list, othersTemplate);
+    await until('the send of the other workspace', () => isSent(other, one), LIMIT_MS, 50);
+    await untilPhase(other, campaign, ['completed'], LIMIT_MS);
+    expect(await isSent(here.api, burst[Math.floor(BURST * 0.9)] ?? '')).toBe(false);
+    await until('the whole burst', () => isSent(here.api, burst.at(-1) ?? ''), LIMIT_MS, 500);
+    expect(here.record('sms').duplicateUids).toEqual([]);
+  }, 400_000);
+});
