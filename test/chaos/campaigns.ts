@@ -40,6 +40,8 @@ interface Team {
 export interface Reading {
   phase: string;
   reason: string | null;
+  /** When counts stand: of a canceled campaign up to a minute after its phase. */
+  finishedAt: string | null;
   counts: Record<string, Record<string, number>>;
 }
 

@@ -8,7 +8,7 @@ const CHAOS = ['--require', require.resolve('tsx/cjs'), join(ROOT, 'test/chaos/m
 interface Result {
   code: number | null;
   told: string;
-  result: { faults: number; campaigns: number; recipients: number; taken: number; broken: number };
+  result: Record<'faults' | 'campaigns' | 'canceled' | 'recipients' | 'singles' | 'taken' | 'broken', number>;
 }
 
 async function runChaos(...args: string[]): Promise<Result> {
@@ -26,34 +26,42 @@ async function runChaos(...args: string[]): Promise<Result> {
   return { code, told, result: JSON.parse(out) as Result['result'] };
 }
 
+/** A canceled campaign may have fewer recipients. Of those that go from channel to channel, few are sent to on the second. */
+function expectMost(
+  { campaigns, canceled, recipients, singles, taken }: Result['result'],
+  each: number,
+): void {
+  const whole = (campaigns - canceled) * each;
+  expect(recipients).toBeGreaterThanOrEqual(whole);
+  expect(recipients).toBeLessThanOrEqual(campaigns * each);
+  expect(singles).toBeGreaterThan(50);
+  expect(taken - singles).toBeGreaterThan(whole * 0.5);
+}
+
 describe('an installation whose parts are killed, stalled and cut off from each other', () => {
   test('accounts for every recipient of both workspaces, and hands no message over twice', async () => {
-    const { code, told, result } = await runChaos('--seed', '1', '--minutes', '0.4');
+    const { code, told, result } = await runChaos('--seed', '5', '--minutes', '0.4');
     expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
     expect(result.faults).toBeGreaterThanOrEqual(5);
     expect(result.campaigns).toBeGreaterThanOrEqual(2);
-    expect(result.recipients).toBe(result.campaigns * 3_000);
-    // Of those that go from channel to channel, hardly anybody is sent to on the second.
-    expect(result.taken).toBeGreaterThan(result.recipients * 0.5);
+    expectMost(result, 3_000);
   }, 400_000);
 
   test('accounts for every recipient where it runs its own servers, and these are killed too', async () => {
-    const { code, told, result } = await runChaos('--installation', 'up', '--seed', '1', '--minutes', '0.4');
+    const { code, told, result } = await runChaos('--installation', 'up', '--seed', '5', '--minutes', '0.4');
     expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
     expect(result.faults).toBeGreaterThanOrEqual(5);
-    expect(result.recipients).toBe(result.campaigns * 3_000);
-    expect(result.taken).toBeGreaterThan(result.recipients * 0.5);
+    expectMost(result, 3_000);
   }, 400_000);
 
   test('accounts for every recipient of campaigns in stages', async () => {
     const { code, told, result } = await runChaos(
-      ...['--seed', '3', '--minutes', '0.5', '--campaigns', 'staged', '--at-once', '7', '--contacts', '300'],
+      ...['--seed', '8', '--minutes', '0.5', '--campaigns', 'staged', '--at-once', '7', '--contacts', '300'],
     );
     expect([told.match(/BROKEN.*/g), code]).toEqual([null, 0]);
     expect(result.faults).toBeGreaterThanOrEqual(5);
     expect(result.campaigns).toBeGreaterThanOrEqual(7);
-    expect(result.recipients).toBe(result.campaigns * 600);
-    expect(result.taken).toBeGreaterThan(result.recipients * 0.5);
+    expectMost(result, 600);
   }, 400_000);
 
   test('would be caught if it forgot what it had claimed', async () => {

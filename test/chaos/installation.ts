@@ -61,8 +61,9 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
   const lines: Record<LineName, Line> = {
     database: await openLine(() => cluster.port),
     temporal: await openLine(() => Number(temporal.address.split(':')[1])),
-    // Connections to the two in turn, as a load balancer does.
-    service: await openLine(() => ports[++connections % 2 ? 'serve' : 'serve-2']),
+    // Connections to the two in turn, as a load balancer does. With a broken claim there is one, so that its kill meets
+    // all that is with the carrier.
+    service: await openLine(() => ports[breakClaim || ++connections % 2 ? 'serve' : 'serve-2']),
     carrier: await openLine(() => ports.carrier),
   };
 
@@ -123,8 +124,10 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     carrier.start();
     processes.serve.start();
     await until('the service', () => isUp('serve'), START_MS, 100);
-    processes['serve-2'].start();
-    await until('the other process of it', () => isUp('serve-2'), START_MS, 100);
+    if (!breakClaim) {
+      processes['serve-2'].start();
+      await until('the other process of it', () => isUp('serve-2'), START_MS, 100);
+    }
     workspaces = await twoWorkspaces(baseUrl, dataDir);
     writeServiceAccounts(accounts, workspaces);
     const workers = [processes.orchestrator, processes['sender-1'], processes['sender-2']];

@@ -38,7 +38,8 @@ export async function checkInvariants({
 
   for (const { id, reading, wasCanceled } of campaigns) {
     const rows = await backend.recipients(id);
-    if (reading?.phase !== 'completed' && !(wasCanceled && reading?.phase === 'canceled')) {
+    const end = wasCanceled && reading?.phase === 'canceled' ? 'canceled' : 'completed';
+    if (reading?.phase !== end || reading.finishedAt === null) {
       report(
         'every campaign ends',
         `${id} is ${reading?.phase ?? 'not answered for'}: ${reading?.reason ?? ''} ${JSON.stringify(reading?.counts)}`,

@@ -80,7 +80,9 @@ async function untilQuiet(
   for (let [before, tries] = [await look(), 0]; ; tries++) {
     await delay(2_000);
     const now = await look();
-    const isQuiet = now.every(({ reading }) => reading) && JSON.stringify(now) === JSON.stringify(before);
+    const isQuiet =
+      now.every(({ reading }) => reading && hasEnded(reading)) &&
+      JSON.stringify(now) === JSON.stringify(before);
     if (isQuiet || tries > 60) return now;
     before = now;
   }
@@ -93,3 +95,6 @@ function settled(reading: Reading | undefined): number {
   }
   return sum;
 }
+
+/** Also one that will not end, which is told as such. */
+const hasEnded = ({ phase, finishedAt }: Reading): boolean => phase !== 'canceled' || finishedAt !== null;

@@ -90,7 +90,14 @@ export function createDurableSends(deps: {
       // Also for a send that existed already, because the attempt that created it may have died before this
       // line.
       if (found.row.started_at === null && found.row.finished_at === null) {
-        await launches.launch({ workspaceId, sendId: found.row.id, startAt: found.row.due_at });
+        await launches
+          .launch({ workspaceId, sendId: found.row.id, startAt: found.row.due_at })
+          .catch((error: unknown) =>
+            log.warn(
+              { err: error, sendId: found.row.id },
+              'a send could not be launched; it will be tried again',
+            ),
+          );
       }
       return viewOf(found.row, stop);
     },

@@ -41,7 +41,7 @@ export class LaunchesInTurn {
     private readonly log: Log,
   ) {}
 
-  /** Resolves when the send is launched, or waits for its turn. It does not fail: the reconciler launches what is not. */
+  /** Resolves when the send is launched, or waits for its turn. Rejects when Temporal does not take it. */
   async launch(send: Launch): Promise<void> {
     const { workspaceId, sendId, startAt } = send;
     if (startAt.getTime() > Date.now() + SOON_MS) return this.give(send);
@@ -63,7 +63,16 @@ export class LaunchesInTurn {
     this.isWorking = true;
     while (this.waiting.size > 0 && !this.isStopping) {
       await this.forgetStarted();
-      await inParallel(this.nextInTurn(), AT_ONCE, (send) => this.launchNow(send));
+      let failure: unknown;
+      let failed = 0;
+      await inParallel(this.nextInTurn(), AT_ONCE, (send) =>
+        this.give(send).catch((error: unknown) => {
+          failure = error;
+          failed += 1;
+        }),
+      );
+      if (failed > 0)
+        this.log.warn({ err: failure, failed }, 'sends could not be launched; it will be tried again');
       await new Promise((done) => setTimeout(done, LOOK_MS));
     }
     this.isWorking = false;
@@ -103,10 +112,12 @@ export class LaunchesInTurn {
   }
 
   private async give({ sendId, startAt }: Launch): Promise<void> {
-    await this.launcher.launchSend({ sendId, startAt }).catch((error: unknown) => {
+    try {
+      await this.launcher.launchSend({ sendId, startAt });
+    } catch (error) {
       this.launched.delete(sendId);
-      this.log.warn({ err: error, sendId }, 'a send could not be launched; it will be tried again');
-    });
+      throw error;
+    }
   }
 
   /** A send that waits for the end of a stop does nothing until then, like one that is started. */

@@ -101,6 +101,22 @@ describeWithDatabase('durable sends that are launched in turn', (database) => {
     await until('the last one', () => launched.length > EACH, LIMITS.durableSendLaunchedMs + LIMIT_MS, 50);
   });
 
+  test('that Temporal does not take leave their places, and are found by the look for lost ones', async () => {
+    let isDown = true;
+    const launchSend = async ({ sendId }: { sendId: string }) => {
+      if (isDown) throw new Error('no connection');
+      launched.push(sendId);
+    };
+    const failing = new LaunchesInTurn(db, { launchSend }, createLog('silent'));
+    const ids = await made('ws_a', 2 * EACH, -60);
+    const give = (sendId: string) => failing.launch({ workspaceId: 'ws_a', sendId, startAt: new Date() });
+    for (const id of ids) await expect(give(id)).rejects.toThrow('no connection');
+    isDown = false;
+    for (const { sendId } of await overdueSends(db)) await give(sendId);
+    expect(launched).toEqual(ids.slice(0, EACH));
+    failing.stop();
+  });
+
   test('for later are given to Temporal at once', async () => {
     const ids = await made('ws_a', 2 * EACH, 3_600);
     await launch('ws_a', ids, new Date(Date.now() + 3_600_000));
