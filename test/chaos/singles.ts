@@ -17,9 +17,9 @@ export interface Single {
   events(uid: string): Promise<string[]>;
 }
 
-/** A service that is away gets so many requests of a workspace. */
-const AT_ONCE = 3;
-const PAUSE_MS = 100;
+/** A service that is away gets so many requests of a workspace. A third are workflows, of which two cores do 30 a second. */
+const AT_ONCE = 2;
+const PAUSE_MS = 400;
 const SCHEDULED_MS = 4_000;
 /** For what is under way when the faults end. */
 const FINISH_MS = 180_000;
