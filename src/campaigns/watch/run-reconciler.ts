@@ -29,13 +29,16 @@ export async function keepRunsLaunched(
 ): Promise<{ stop(): void }> {
   const launched = new LaunchedRuns();
   const sends = new LaunchesInTurn(db, launcher, log);
+  // None at first, because a process that was killed may have left sends that waited for their turn in its memory.
+  let lateSeconds = 0;
   const relaunch = async (): Promise<void> => {
     try {
       for (const run of launched.toBeLaunched(await liveRuns(db))) {
         await launcher.launch(run);
         launched.note(run);
       }
-      for (const send of await overdueSends(db)) await sends.launch(send);
+      for (const send of await overdueSends(db, lateSeconds)) await sends.launch(send);
+      lateSeconds = LATE_SECONDS;
       await lookAtSchedules(db, launcher, log);
       await followPolicy(db, launcher, log);
       await forgetContactUses(db);
@@ -86,11 +89,14 @@ const keyOf = ({ runId, launch }: LiveRun): string => `${runId}:${launch}`;
  * Sends whose workflow did not act when they were due, and planned sends that are due before the next sweep.
  * The others are left out, because a hundred thousand of them may wait for next week, or for the end of a stop.
  */
-export async function overdueSends(db: Kysely<CampaignTables>): Promise<Launch[]> {
+export async function overdueSends(
+  db: Kysely<CampaignTables>,
+  lateSeconds = LATE_SECONDS,
+): Promise<Launch[]> {
   const soonSeconds = (2 * INTERVAL_MS) / 1000;
   const { rows } = await sql<Launch>`
     select id as "sendId", workspace_id as "workspaceId", due_at as "startAt" from durable_sends s
-    where finished_at is null and not ${isStopped(sql`s.workspace_id`)} and (due_at < now() - make_interval(secs => ${LATE_SECONDS})
+    where finished_at is null and not ${isStopped(sql`s.workspace_id`)} and (due_at < now() - make_interval(secs => ${lateSeconds})
       or (due_at between now() and now() + make_interval(secs => ${soonSeconds}) and started_at is null))
     order by row_number() over (partition by workspace_id order by due_at) limit ${LIMITS.sendsRelaunched}`.execute(
     db,

@@ -129,5 +129,9 @@ describeWithDatabase('durable sends that are launched in turn', (database) => {
     const found = (await overdueSends(db)).map(({ workspaceId }) => workspaceId);
     expect(found.slice(0, 4).sort()).toEqual(['ws_a', 'ws_a', 'ws_b', 'ws_b']);
     expect(found).toHaveLength(7);
+    // A process that has just started looks without delay, because a killed one may have left them.
+    await made('ws_c', 1, -5);
+    expect(await overdueSends(db)).toHaveLength(7);
+    expect(await overdueSends(db, 0)).toHaveLength(8);
   });
 });
