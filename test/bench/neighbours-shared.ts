@@ -7,8 +7,7 @@ import {
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
-import { asUser } from '../support/as-user';
-import type { Credentials } from '../support/fanfare-process';
+import { addWorkspace } from '../support/as-user';
 import { until } from '../support/until';
 import {
   type CampaignBench,
@@ -117,13 +116,7 @@ export async function firstFigure(): Promise<unknown> {
 }
 
 async function anotherWorkspace({ baseUrl, credentials }: CampaignBench, name: string): Promise<ApiClient> {
-  const made = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
-    baseUrl,
-    credentials.user,
-    'POST',
-    '/api/admin/workspaces',
-    { name: `Workspace ${name}`, email: `owner-${name}@example.com` },
-  );
+  const made = await addWorkspace(baseUrl, credentials.user, `workspace-${name}`);
   return new ApiClient(baseUrl, made, 2);
 }
 

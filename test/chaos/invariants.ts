@@ -63,7 +63,7 @@ export async function checkInvariants({
       if (others.length > 0)
         report('nothing crosses workspaces', `${uid} was sent from ${others.join(', ')}`);
       if (state === 'unknown') unknown += 1;
-      if (!ENDS.has(state)) report('nobody is lost', `${uid} is ${state} in a campaign that has ended`);
+      if (!ENDS.has(state)) report('no recipient is lost', `${uid} is ${state} in a campaign that has ended`);
       if (REACHED.has(state) && times === 0) {
         report('the ledger equals the carrier', `${uid} is ${state}, and the carrier never took it`);
       }
@@ -93,7 +93,7 @@ export async function checkInvariants({
   for (const { key, state } of singles) {
     const times = timesOf.get(key) ?? 0;
     if (state === 'unknown') unknown += 1;
-    if (!ENDS.has(state)) report('nobody is lost', `${key} is ${state}`);
+    if (!ENDS.has(state)) report('no recipient is lost', `${key} is ${state}`);
     if (REACHED.has(state) !== times > 0 && state !== 'unknown' && state !== 'failed')
       report('the ledger equals the carrier', `${key} is ${state}, and the carrier took it ${times} times`);
   }

@@ -37,7 +37,7 @@ export function watchCampaigns(backend: Backend, atOnce: number): Watch {
         if (!reading) continue;
         if (settled(reading) !== settled(readings.get(id))) progressAt = Date.now();
         readings.set(id, reading);
-        // One that was paused when nobody could be told to resume it.
+        // One that was paused, and whose resumption was not answered.
         if (Date.now() > endsAt && reading.phase === 'paused') await backend.act(id, 'resume');
         if (['completed', 'failed', 'canceled'].includes(reading.phase)) live.delete(id);
       }

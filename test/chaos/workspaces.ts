@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { asUser } from '../support/as-user';
+import { addWorkspace } from '../support/as-user';
 import { type Credentials, readCredentials } from '../support/fanfare-process';
 
 /** A workspace, and what a backend team of it proves itself with. */
@@ -8,10 +8,7 @@ export type Workspace = Pick<Credentials, 'workspace' | 'client' | 'apiKey'>;
 /** The installation's first workspace and another, of which neither may touch what is the other's. */
 export async function twoWorkspaces(baseUrl: string, dataDir: string): Promise<Workspace[]> {
   const first = readCredentials({ dataDir, env: {}, remove: async () => undefined });
-  const second = await asUser<Workspace>(baseUrl, first.user, 'POST', '/api/admin/workspaces', {
-    name: 'Second',
-    email: 'second@example.com',
-  });
+  const second = await addWorkspace(baseUrl, first.user, 'Second');
   return [first, second];
 }
 

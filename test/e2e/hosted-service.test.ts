@@ -1,7 +1,6 @@
 import type { PersonExplanation } from '../../src/client/types';
 import { ApiClient, type CampaignDetail, createList, untilPhase } from '../support/api-client';
-import { asUser } from '../support/as-user';
-import type { Credentials } from '../support/fanfare-process';
+import { addWorkspace } from '../support/as-user';
 import {
   type HostedMessage,
   HostedService,
@@ -217,13 +216,7 @@ describe('campaigns at a hosted service that has only what the specification has
     };
     const refused = await here.api.call('POST', '/api/campaign', campaign);
     expect([refused.status, refused.body.code]).toEqual([422, 'template_not_found']);
-    const made = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
-      here.fanfare.baseUrl,
-      here.credentials.user,
-      'POST',
-      '/api/admin/workspaces',
-      { name: 'Second', email: 'second@example.com' },
-    );
+    const made = await addWorkspace(here.fanfare.baseUrl, here.credentials.user, 'Second');
     const second = new ApiClient(here.fanfare.baseUrl, made);
     const other = await second.call('POST', '/api/campaign', {
       ...campaign,

@@ -6,8 +6,7 @@ import {
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
-import { asUser } from '../support/as-user';
-import type { Credentials } from '../support/fanfare-process';
+import { addWorkspace } from '../support/as-user';
 import { Installation } from '../support/installation';
 import { until } from '../support/until';
 
@@ -28,13 +27,7 @@ describe('a workspace that asks for hundreds of durable sends at once', () => {
 
   beforeAll(async () => {
     here = await Installation.start({ FANFARE_SIMULATOR_LATENCY_MS: '10' });
-    const second = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
-      here.fanfare.baseUrl,
-      here.credentials.user,
-      'POST',
-      '/api/admin/workspaces',
-      { name: 'Second', email: 'second@example.com' },
-    );
+    const second = await addWorkspace(here.fanfare.baseUrl, here.credentials.user, 'Second');
     other = new ApiClient(here.fanfare.baseUrl, second);
   }, 120_000);
   afterAll(async () => {

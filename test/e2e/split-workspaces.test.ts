@@ -9,7 +9,7 @@ import {
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
-import { asUser } from '../support/as-user';
+import { addWorkspace } from '../support/as-user';
 import {
   type Credentials,
   type FanfareProcess,
@@ -57,10 +57,7 @@ describe('a worker in a process of its own', () => {
     await untilReady(serve);
     const own = readCredentials(place);
     first = own;
-    second = await asUser<Workspace>(serve.baseUrl, own.user, 'POST', '/api/admin/workspaces', {
-      name: 'Second',
-      email: 'second@example.com',
-    });
+    second = await addWorkspace(serve.baseUrl, own.user, 'Second');
     const { baseUrl } = serve;
     shared = { ...there, FANFARE_AUTH_URL: baseUrl, FANFARE_SEND_URL: baseUrl, FANFARE_APP_URL: baseUrl };
     for (const one of [first, second]) clients.push(new ApiClient(baseUrl, one));

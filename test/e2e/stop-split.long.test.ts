@@ -11,9 +11,8 @@ import {
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
-import { asUser } from '../support/as-user';
+import { addWorkspace } from '../support/as-user';
 import {
-  type Credentials,
   type FanfareProcess,
   makePlace,
   type Place,
@@ -79,13 +78,7 @@ describe('a workspace that is stopped, whose work is split over processes', () =
     secondServe = start(secondPlace, 'serve');
     await untilReady(secondServe);
     const own = readCredentials(place);
-    const second = await asUser<Pick<Credentials, 'workspace' | 'client' | 'apiKey'>>(
-      serve.baseUrl,
-      own.user,
-      'POST',
-      '/api/admin/workspaces',
-      { name: 'Second', email: 'second@example.com' },
-    );
+    const second = await addWorkspace(serve.baseUrl, own.user, 'Second');
     api = new ApiClient(serve.baseUrl, own);
     elsewhere = new ApiClient(secondServe.baseUrl, own);
     theirs = new ApiClient(serve.baseUrl, second);

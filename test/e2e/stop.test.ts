@@ -9,9 +9,8 @@ import {
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
-import { asUser } from '../support/as-user';
+import { addWorkspace } from '../support/as-user';
 import { runFanfare } from '../support/fanfare-command';
-import type { Credentials } from '../support/fanfare-process';
 import { Installation } from '../support/installation';
 import { until } from '../support/until';
 
@@ -52,13 +51,7 @@ describe('a workspace that is stopped', () => {
       FANFARE_SMS_HTTP_URL: `http://us:key@127.0.0.1:${port}/`,
     });
     const { fanfare, credentials } = here;
-    const other = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
-      fanfare.baseUrl,
-      credentials.user,
-      'POST',
-      '/api/admin/workspaces',
-      { name: 'Second', email: 'second@example.com' },
-    );
+    const other = await addWorkspace(fanfare.baseUrl, credentials.user, 'Second');
     theirs = new ApiClient(fanfare.baseUrl, other);
   }, 120_000);
   afterAll(async () => {

@@ -6,7 +6,7 @@ import {
   createSmsTemplate,
   untilPhase,
 } from '../support/api-client';
-import { asUser } from '../support/as-user';
+import { addWorkspace } from '../support/as-user';
 import type { Credentials } from '../support/fanfare-process';
 import { Installation } from '../support/installation';
 import { until } from '../support/until';
@@ -33,13 +33,7 @@ describe('campaigns of a second workspace', () => {
   };
 
   test('run under an access of their own', async () => {
-    const second = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
-      here.fanfare.baseUrl,
-      here.credentials.user,
-      'POST',
-      '/api/admin/workspaces',
-      { name: 'Second', email: 'second@example.com' },
-    );
+    const second = await addWorkspace(here.fanfare.baseUrl, here.credentials.user, 'Second');
     const api = clientOf(second);
     const list = await createList(api, 20, 'second');
     const template = await createSmsTemplate(api);
@@ -52,13 +46,7 @@ describe('campaigns of a second workspace', () => {
   }, 120_000);
 
   test('move none of the first one, whatever uids the second one sends under', async () => {
-    const second = await asUser<Pick<Credentials, 'client' | 'apiKey'>>(
-      here.fanfare.baseUrl,
-      here.credentials.user,
-      'POST',
-      '/api/admin/workspaces',
-      { name: 'Third', email: 'third@example.com' },
-    );
+    const second = await addWorkspace(here.fanfare.baseUrl, here.credentials.user, 'Third');
     const intruder = clientOf(second);
     const list = await createList(here.api, PEOPLE, 'first', 5_000_000);
     const id = await createSmsCampaign(here.api, list, await createSmsTemplate(here.api), {

@@ -1,3 +1,5 @@
+import type { Credentials } from './fanfare-process';
+
 /** One call as a user who has logged in, as a browser would make it; anything else than a 2xx is an error. */
 export async function asUser<Body>(
   baseUrl: string,
@@ -22,3 +24,13 @@ export async function asUser<Body>(
   if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
   return (await answer.json()) as Body;
 }
+
+/** A further workspace, and what a backend of it proves itself with. */
+export const addWorkspace = (baseUrl: string, owner: { email: string; password: string }, name: string) =>
+  asUser<Pick<Credentials, 'workspace' | 'client' | 'apiKey'>>(
+    baseUrl,
+    owner,
+    'POST',
+    '/api/admin/workspaces',
+    { name, email: `${name.toLowerCase()}@example.com` },
+  );

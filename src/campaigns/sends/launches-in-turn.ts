@@ -4,7 +4,6 @@ import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { SendLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
-import { isStopped } from '../stops/stops';
 
 export interface Launch {
   workspaceId: string;
@@ -14,6 +13,8 @@ export interface Launch {
 
 /** How often what was launched is looked at while others wait. */
 const LOOK_MS = 50;
+/** After a look or a launch that failed, because Temporal or the database is away for seconds. */
+const FAILED_MS = 1_000;
 const AT_ONCE = 8;
 /** The database's clock, from which a time to start comes, may be ahead of ours. */
 const SOON_MS = 5_000;
@@ -62,20 +63,24 @@ export class LaunchesInTurn {
   private async work(): Promise<void> {
     this.isWorking = true;
     while (this.waiting.size > 0 && !this.isStopping) {
-      await this.forgetStarted();
-      let failure: unknown;
-      let failed = 0;
-      await inParallel(this.nextInTurn(), AT_ONCE, (send) =>
-        this.give(send).catch((error: unknown) => {
-          failure = error;
-          failed += 1;
-        }),
-      );
-      if (failed > 0)
-        this.log.warn({ err: failure, failed }, 'sends could not be launched; it will be tried again');
-      await new Promise((done) => setTimeout(done, LOOK_MS));
+      const isDone = (await this.forgetStarted()) && (await this.launchNext());
+      await new Promise((done) => setTimeout(done, isDone ? LOOK_MS : FAILED_MS));
     }
     this.isWorking = false;
+  }
+
+  private async launchNext(): Promise<boolean> {
+    let failure: unknown;
+    let failed = 0;
+    await inParallel(this.nextInTurn(), AT_ONCE, (send) =>
+      this.give(send).catch((error: unknown) => {
+        failure = error;
+        failed += 1;
+      }),
+    );
+    if (failed > 0)
+      this.log.warn({ err: failure, failed }, 'sends could not be launched; the reconciler tries again');
+    return failed === 0;
   }
 
   private hasRoom(workspaceId: string): boolean {
@@ -120,19 +125,18 @@ export class LaunchesInTurn {
     }
   }
 
-  /** A send that waits for the end of a stop does nothing until then, like one that is started. */
-  private async forgetStarted(): Promise<void> {
+  private async forgetStarted(): Promise<boolean> {
     try {
       const { rows } = await sql<{ id: string }>`
-        select id from durable_sends s where id = any(${[...this.launched.keys()]}::text[])
-          and started_at is null and finished_at is null and not ${isStopped(sql`s.workspace_id`)}`.execute(
-        this.db,
-      );
+        select id from durable_sends where id = any(${[...this.launched.keys()]}::text[])
+          and started_at is null and finished_at is null`.execute(this.db);
       const idle = new Set(rows.map((row) => row.id));
       for (const [id, { until }] of this.launched)
         if (!idle.has(id) || until <= Date.now()) this.launched.delete(id);
+      return true;
     } catch (error) {
       this.log.warn({ err: error }, 'could not read which sends were started; trying again');
+      return false;
     }
   }
 }

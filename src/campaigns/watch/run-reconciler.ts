@@ -37,11 +37,11 @@ export async function keepRunsLaunched(
         await launcher.launch(run);
         launched.note(run);
       }
-      for (const send of await overdueSends(db, lateSeconds)) await sends.launch(send);
-      lateSeconds = LATE_SECONDS;
       await lookAtSchedules(db, launcher, log);
       await followPolicy(db, launcher, log);
       await forgetContactUses(db);
+      for (const send of await overdueSends(db, lateSeconds)) await sends.launch(send);
+      lateSeconds = LATE_SECONDS;
     } catch (error) {
       log.warn(
         { err: error },

@@ -88,13 +88,6 @@ describeWithDatabase('durable sends that are launched in turn', (database) => {
     expect(launchedOf(many)).toEqual(many.slice(0, 2));
   });
 
-  test('that wait for the end of a stop keep no room', async () => {
-    await sql`insert into workspace_stops (workspace_id, reason) values ('ws_a', 'a test')`.execute(db);
-    const ids = await made('ws_a', 3 * EACH);
-    await launch('ws_a', ids);
-    await until('all', () => launched.length >= ids.length, LIMIT_MS, 20);
-  });
-
   test('that nothing starts leave their place after a while', async () => {
     const ids = await made('ws_a', EACH + 1);
     await launch('ws_a', ids);
