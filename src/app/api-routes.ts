@@ -269,7 +269,6 @@ function campaignsRoutes(parts: ApiParts, stops: Stops): Routes {
         ...{ db, launcher, senderRule: parts.senders.refusalOf, log },
         check: parts.templateLookup.check,
       });
-      scope.addHook('onClose', async () => sends.stop());
       durableSendRoutes(scope, { sends });
     },
     (scope) => campaignProgressRoutes(scope, { progress: createProgressFeed({ campaigns, log }) }),

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { CampaignTables } from '../campaigns/model/tables';
+import { launchInTurn } from '../campaigns/watch/launch-in-turn';
 import type { Config } from '../config';
 import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
 import type { Role } from '../domain/task-queues';
@@ -8,7 +10,9 @@ import { isUnavailable } from '../messaging/model/database-error';
 import type { MessagingTables } from '../messaging/model/tables';
 import { StartupError } from '../startup-error';
 import { noAnswer } from '../storage/postgres';
-import { openStorage } from '../storage/storage';
+import { openStorage, type Storage } from '../storage/storage';
+import type { Temporal } from '../temporal/connection';
+import { createLauncher, type Launcher } from '../temporal/launcher';
 import type * as opentelemetry from '../tracing/opentelemetry';
 import type { Tracing } from '../tracing/tracing';
 import { openDatabaseModule } from './database-module';
@@ -82,26 +86,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   const executable = config.temporal.address ? undefined : await findExecutable(options);
   const tracing = openTracingOf(options, shutdown);
   const database = await openDatabaseModule(options, shutdown, fail);
-  const storage = await withStartupRetry(
-    () =>
-      openStorage({
-        databaseUrl: database.url,
-        onIndex: (index) => log.debug({ index }, 'Building an index'),
-        onNewer: (migrations) =>
-          log.warn(
-            { migrations },
-            'The database has the schema of a newer build; end this process when the upgrade is done',
-          ),
-      }),
-    options,
-  );
-  shutdown.add('storage', () => storage.close());
-  storage.indexes.catch((error: unknown) =>
-    log.warn(
-      { err: error },
-      'An index could not be built, and some lists are slow; the next start builds it',
-    ),
-  );
+  const storage = await openStorageOf(options, database.url, shutdown);
   const recorded = await recordProcess({
     ...{ db: storage.tables<ProcessTables>(), log, buildId: config.workerBuildId },
     roles: [...(options.http ? (['http'] as const) : []), ...options.roles],
@@ -117,8 +102,9 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
     shutdown,
   );
   const metrics = await openMetricsModule(options, storage, shutdown);
+  const launcher = openLauncher(storage, temporal.handle, { log, shutdown });
   const shared = {
-    ...{ ...options, storage, metrics, tracing, temporal: temporal.handle, service },
+    ...{ ...options, storage, metrics, tracing, temporal: temporal.handle, launcher, service },
     ...{ temporalAt: temporal, processId: recorded.id },
     foreground: new Foreground(),
   };
@@ -137,6 +123,42 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
     failed,
     stop: () => shutdown.closeAll(),
   };
+}
+
+async function openStorageOf(options: AppOptions, databaseUrl: string, shutdown: Shutdown): Promise<Storage> {
+  const { log } = options;
+  const storage = await withStartupRetry(
+    () =>
+      openStorage({
+        databaseUrl,
+        onIndex: (index) => log.debug({ index }, 'Building an index'),
+        onNewer: (migrations) =>
+          log.warn(
+            { migrations },
+            'The database has the schema of a newer build; end this process when the upgrade is done',
+          ),
+      }),
+    options,
+  );
+  shutdown.add('storage', () => storage.close());
+  storage.indexes.catch((error: unknown) =>
+    log.warn(
+      { err: error },
+      'An index could not be built, and some lists are slow; the next start builds it',
+    ),
+  );
+  return storage;
+}
+
+/** Of a process there is one, which limits what it launches at once. */
+function openLauncher(
+  storage: Storage,
+  { client }: Temporal,
+  { log, shutdown }: { log: Log; shutdown: Shutdown },
+): Launcher {
+  const launcher = launchInTurn(storage.tables<CampaignTables>(), createLauncher(client), log);
+  shutdown.add('launches', async () => launcher.stop());
+  return launcher;
 }
 
 /** Traces, if the operator names a collector; the libraries behind them are not even loaded otherwise, because they take 15 MB. */

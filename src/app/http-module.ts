@@ -38,7 +38,7 @@ import { createOidcProvider } from '../oidc/oidc-provider';
 import { StartupError } from '../startup-error';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
-import { createLauncher } from '../temporal/launcher';
+import type { Launcher } from '../temporal/launcher';
 import { createSchedules } from '../temporal/schedules';
 import type { Tracing } from '../tracing/tracing';
 import {
@@ -78,6 +78,7 @@ export interface HttpModule {
 export interface HttpModuleOptions extends AppOptions {
   storage: Storage;
   temporal: Temporal;
+  launcher: Launcher;
   /** Where that server is, and the address of its web UI if it is known. */
   temporalAt: { address: string; uiUrl: string | undefined };
   processId: string;
@@ -222,10 +223,9 @@ interface Served extends Access, Messaging {
 
 /** The HTTP server with every route, not listening yet. */
 async function openServer(options: HttpModuleOptions, served: Served, shutdown: Shutdown): Promise<App> {
-  const { config, log, storage, temporal, https } = options;
+  const { config, log, storage, temporal, launcher, https } = options;
   const { audit, identity, place } = served;
   const { publicUrl, trustProxy } = config.http;
-  const launcher = createLauncher(temporal.client);
   const sends = createDurableSends({ db: storage.tables<CampaignTables>(), launcher, log });
   const erasures = keepErasing({ storage, cancelSend: sends.cancel, log });
   shutdown.add('erasures', () => erasures.stop());

@@ -9,7 +9,7 @@ import type { Role } from '../domain/task-queues';
 import type { Foreground } from '../foreground';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
-import { createLauncher, createSignals } from '../temporal/launcher';
+import { createSignals, type Launcher } from '../temporal/launcher';
 import type { Tracing } from '../tracing/tracing';
 import type { AppOptions } from './app';
 import { suppression, suppressionEntry } from './between-halves';
@@ -20,6 +20,7 @@ export interface WorkerModuleOptions extends AppOptions {
   roles: readonly Role[];
   storage: Storage;
   temporal: Temporal;
+  launcher: Launcher;
   service: ServiceGateways;
   foreground: Foreground;
   tracing: Tracing | undefined;
@@ -31,9 +32,9 @@ export async function openWorkerModule(
   shutdown: Shutdown,
   fail: (error: Error) => void,
 ): Promise<void> {
-  const { config, log, storage, temporal, service } = options;
+  const { config, log, storage, temporal, launcher, service } = options;
   const db = storage.tables<CampaignTables>();
-  const signals = createSignals(temporal.client);
+  const signals = createSignals(temporal.client, launcher);
   const workers = await runWorkers({
     connection: temporal.connection,
     namespace: temporal.namespace,
@@ -50,7 +51,6 @@ export async function openWorkerModule(
   shutdown.add('workers', () => workers.stop());
   workers.done.catch(fail);
   if (options.roles.includes('orchestrator')) {
-    const launcher = createLauncher(temporal.client);
     const source = eventSource(service);
     const feeds = new Feeds(db, {
       scope: service.scope,

@@ -819,10 +819,13 @@ export const LIMITS = {
    * cores the send of another workspace waits a second behind 20 and half as long again behind 40; as many are sent a second. */
   durableSendsLaunched: 200,
   durableSendsLaunchedEach: 20,
-  /** One that is not started after this, because its service or the workers do not answer, leaves its place. */
-  durableSendLaunchedMs: 5_000,
-  /** Durable sends that wait in memory to be launched, at 200 bytes each; further ones are left to the look for lost ones. */
-  durableSendsToLaunch: 20_000,
+  /** The same for runs of campaigns. */
+  runsLaunched: 50,
+  runsLaunchedEach: 5,
+  /** What is not started after this, because its service or the workers do not answer, leaves its place. */
+  launchedMs: 5_000,
+  /** Of each kind, what waits in memory to be launched, at 300 bytes each; what comes further is left to the reconciler. */
+  launchesWaiting: 20_000,
   /** How long a message may be without a report after its hand-over before the contact's next channel begins.
    * Nearly all receipts of SMS come within a minute; those of email within ten, when a relay asked to come
    * again. */

@@ -18,13 +18,13 @@ import { createSchedules } from './schedules';
 /** An update waits for a worker; its caller should wait no longer than this. */
 const CONTROL_DEADLINE_MS = 10_000;
 
+export type Launcher = RunLauncher & RunWaker & SendLauncher & CallReviver & CampaignSchedules;
+
 /**
  * Starts and signals workflows by their type names, without loading workflow code. Every call may be repeated,
  * because a workflow's id says what it is for, and an id is used once.
  */
-export function createLauncher(
-  client: Client,
-): RunLauncher & RunWaker & SendLauncher & CallReviver & CampaignSchedules {
+export function createLauncher(client: Client): Launcher {
   return {
     ...createSchedules(client),
     ...createSendLauncher(client),
@@ -118,10 +118,10 @@ function createSendLauncher(client: Client): SendLauncher {
 
 export function createSignals(
   client: Client,
+  launcher: Pick<Launcher, 'launch' | 'removeSchedule'>,
 ): WorkflowSignals & CallEndings & Pick<SendLauncher, 'wakeSend'> {
   const call = (runId: string, seq: number, from: number) =>
     client.workflow.getHandle(voiceCallWorkflowId(runId, seq, from));
-  const launcher = createLauncher(client);
   return {
     launchRun: (run) => launcher.launch(run),
     removeSchedule: (campaignId) => launcher.removeSchedule(campaignId),

@@ -108,7 +108,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     'reports/phase-changes.ts': ['countsFollow', 'createPhaseChanges'],
     'retention.ts': ['markRuns', 'deleteRows', 'finishRuns', 'deleteSends'],
     'runs/run-phases.ts': ['runPhases', 'recipientsByPhase'],
-    'sends/launches-in-turn.ts': ['LaunchesInTurn'],
+    'watch/launch-in-turn.ts': ['kindOfRuns', 'kindOfSends'],
     'watch/run-facts.ts': ['endWatch', 'putAway'],
     'watch/watch.ts': ['holdWatch', 'giveUpWatch'],
   },

@@ -1,6 +1,7 @@
 import { inParallel } from '../../src/domain/in-parallel';
 import {
   ApiClient,
+  campaignDetail,
   createList,
   createSmsCampaign,
   createSmsTemplate,
@@ -13,6 +14,7 @@ import { until } from '../support/until';
 const LIMIT_MS = 180_000;
 /** Twenty seconds' work of two cores. */
 const BURST = 600;
+const CAMPAIGNS = 120;
 
 interface Send {
   id: string;
@@ -44,6 +46,28 @@ describe('a workspace that asks for hundreds of durable sends at once', () => {
   }
   const isSent = async (api: ApiClient, id: string) =>
     (await api.expect<{ data: Send }>('GET', `/api/send/${id}`)).data.sentAt !== null;
+
+  test('or of campaigns holds up no campaign of another', async () => {
+    const [template, othersTemplate] = [await createSmsTemplate(here.api), await createSmsTemplate(other)];
+    const [list, othersList] = [
+      await createList(here.api, 20, 'c', 5_000_000),
+      await createList(other, 20, 'd', 6_000_000),
+    ];
+    const burst = new Array<string>(CAMPAIGNS);
+    await inParallel([...burst.keys()], 20, async (i) => {
+      burst[i] = await createSmsCampaign(here.api, list, template, { name: `burst ${i}` });
+    });
+    await untilPhase(
+      other,
+      await createSmsCampaign(other, othersList, othersTemplate),
+      ['completed'],
+      LIMIT_MS,
+    );
+    const phases = await Promise.all(burst.map(async (id) => (await campaignDetail(here.api, id)).phase));
+    expect(phases.filter((phase) => phase === 'completed').length).toBeLessThan(0.4 * CAMPAIGNS);
+    for (const id of burst) await untilPhase(here.api, id, ['completed'], LIMIT_MS);
+    expect(here.record('sms').duplicateUids).toEqual([]);
+  }, 400_000);
 
   test('holds up neither a send nor a campaign of another', async () => {
     const template = await createSmsTemplate(here.api);

@@ -86,20 +86,28 @@ export interface CampaignHolds {
 }
 
 /** Starts a run's workflow and signals changes to it. The database is the truth in both cases. */
+export interface RunLaunch {
+  runId: string;
+  /** 1 at first; one more each time the run is started again after its end. */
+  launch: number;
+  workspaceId: string;
+  campaignId: string;
+  /** Not before this time; without it, now. */
+  startAt?: Date | undefined;
+}
+
+export interface SendLaunch {
+  sendId: string;
+  workspaceId: string;
+  startAt: Date;
+}
+
 export interface RunLauncher {
   /**
    * Idempotent by `runId` and `launch`. A run whose launch was lost in a crash is launched by the next process.
    * A run whose workflow was ended from outside is launched anew.
    */
-  launch(run: {
-    runId: string;
-    /** 1 at first; one more each time the run is started again after its end. */
-    launch: number;
-    workspaceId: string;
-    campaignId: string;
-    /** Not before this time; without it, now. */
-    startAt?: Date | undefined;
-  }): Promise<void>;
+  launch(run: RunLaunch): Promise<void>;
   /** The run's `control` has changed; the workflow reads it from the database. A repeated signal is harmless. */
   controlChanged(run: { runId: string; launch: number }): Promise<void>;
 }
@@ -190,7 +198,7 @@ export interface CallEndings {
 /** The same for a durable send. */
 export interface SendLauncher {
   /** Has no effect while the send's workflow runs. A workflow that has ended is started anew. */
-  launchSend(send: { sendId: string; startAt: Date }): Promise<void>;
+  launchSend(send: SendLaunch): Promise<void>;
   /** The send's row has changed; its workflow reads it. Has no effect when the workflow has ended. */
   wakeSend(sendId: string): Promise<void>;
 }

@@ -11,7 +11,6 @@ import type { SendContent } from '../model/send-content';
 import type { CampaignTables } from '../model/tables';
 import { readPolicy } from '../policy/policy';
 import { readStop, type Stop } from '../stops/stops';
-import { LaunchesInTurn } from './launches-in-turn';
 import { type ImpossibleSend, impossibleSend } from './refuse-impossible';
 import type { SendRow } from './send-step';
 
@@ -31,8 +30,6 @@ export interface DurableSends {
   read(workspaceId: string, id: string): Promise<SendView>;
   /** Asks for the send's cancellation, and returns its present state. */
   cancel(workspaceId: string, id: string): Promise<SendView>;
-  /** Launches no more. */
-  stop(): void;
 }
 
 export interface SendView {
@@ -70,7 +67,6 @@ export function createDurableSends(deps: {
 }): DurableSends {
   const { db, launcher, senderRule, log } = deps;
   const impossible = impossibleSend(deps.check);
-  const launches = new LaunchesInTurn(db, launcher, log);
 
   return {
     async create(workspaceId, id, body) {
@@ -90,8 +86,8 @@ export function createDurableSends(deps: {
       // Also for a send that existed already, because the attempt that created it may have died before this
       // line.
       if (found.row.started_at === null && found.row.finished_at === null) {
-        await launches
-          .launch({ workspaceId, sendId: found.row.id, startAt: found.row.due_at })
+        await launcher
+          .launchSend({ workspaceId, sendId: found.row.id, startAt: found.row.due_at })
           .catch((error: unknown) =>
             log.warn(
               { err: error, sendId: found.row.id },
@@ -124,8 +120,6 @@ export function createDurableSends(deps: {
         .catch((error: unknown) => log.warn({ err: error, sendId: id }, 'a send could not be woken'));
       return viewOf(row, await readStop(db, workspaceId));
     },
-
-    stop: () => launches.stop(),
   };
 }
 

@@ -1,13 +1,12 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { CampaignSchedules, RunLauncher, SendLauncher } from '../model/dependencies';
+import type { CampaignSchedules, RunLauncher, SendLaunch, SendLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { forgetContactUses } from '../policy/contact-caps';
 import { followPolicy } from '../policy/follow-policy';
 import { type LiveRun, liveRuns } from '../runs/runs';
 import { lookAtSchedules } from '../schedules/schedule-reconciler';
-import { type Launch, LaunchesInTurn } from '../sends/launches-in-turn';
 import { isStopped } from '../stops/stops';
 
 /** Once a minute is enough, because lost launches are rare, and Temporal refuses a repeated launch by its id. */
@@ -28,7 +27,6 @@ export async function keepRunsLaunched(
   log: Log,
 ): Promise<{ stop(): void }> {
   const launched = new LaunchedRuns();
-  const sends = new LaunchesInTurn(db, launcher, log);
   // None at first, because a process that was killed may have left sends that waited for their turn in its memory.
   let lateSeconds = 0;
   const relaunch = async (): Promise<void> => {
@@ -40,7 +38,7 @@ export async function keepRunsLaunched(
       await lookAtSchedules(db, launcher, log);
       await followPolicy(db, launcher, log);
       await forgetContactUses(db);
-      for (const send of await overdueSends(db, lateSeconds)) await sends.launch(send);
+      for (const send of await overdueSends(db, lateSeconds)) await launcher.launchSend(send);
       lateSeconds = LATE_SECONDS;
     } catch (error) {
       log.warn(
@@ -53,10 +51,7 @@ export async function keepRunsLaunched(
   const timer = setInterval(relaunch, INTERVAL_MS);
   timer.unref();
   return {
-    stop() {
-      clearInterval(timer);
-      sends.stop();
-    },
+    stop: () => clearInterval(timer),
   };
 }
 
@@ -92,9 +87,9 @@ const keyOf = ({ runId, launch }: LiveRun): string => `${runId}:${launch}`;
 export async function overdueSends(
   db: Kysely<CampaignTables>,
   lateSeconds = LATE_SECONDS,
-): Promise<Launch[]> {
+): Promise<SendLaunch[]> {
   const soonSeconds = (2 * INTERVAL_MS) / 1000;
-  const { rows } = await sql<Launch>`
+  const { rows } = await sql<SendLaunch>`
     select id as "sendId", workspace_id as "workspaceId", due_at as "startAt" from durable_sends s
     where finished_at is null and not ${isStopped(sql`s.workspace_id`)} and (due_at < now() - make_interval(secs => ${lateSeconds})
       or (due_at between now() and now() + make_interval(secs => ${soonSeconds}) and started_at is null))

@@ -1,8 +1,9 @@
-/** Proves that a workspace that asks for thousands of durable sends leaves room for the sends of others. */
+/** Proves that a workspace that asks for thousands of durable sends or campaigns leaves room for those of others. */
 
 import { type Kysely, sql } from 'kysely';
+import type { RunLaunch, RunLauncher, SendLaunch } from '../../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
-import { LaunchesInTurn } from '../../../src/campaigns/sends/launches-in-turn';
+import { launchInTurn } from '../../../src/campaigns/watch/launch-in-turn';
 import { overdueSends } from '../../../src/campaigns/watch/run-reconciler';
 import { LIMITS } from '../../../src/domain/limits';
 import { createLog } from '../../../src/log';
@@ -16,14 +17,16 @@ const LIMIT_MS = 10_000;
 describeWithDatabase('durable sends that are launched in turn', (database) => {
   let db: Kysely<CampaignTables>;
   let launched: string[];
-  let launches: LaunchesInTurn;
+  let launches: ReturnType<typeof launcherOf>;
   beforeEach(async () => {
     db = (await database.open()).tables<CampaignTables>();
     launched = [];
-    const launchSend = async ({ sendId }: { sendId: string }) => void launched.push(sendId);
-    launches = new LaunchesInTurn(db, { launchSend }, createLog('silent'));
+    launches = launcherOf(async ({ sendId }) => void launched.push(sendId));
   });
   afterEach(() => launches.stop());
+
+  const launcherOf = (launchSend: (send: SendLaunch) => Promise<void>) =>
+    launchInTurn(db, { launchSend, launch: async () => undefined }, createLog('silent'));
 
   /** Rows of sends that no workflow has started. */
   async function made(workspaceId: string, count: number, dueSeconds = 0): Promise<string[]> {
@@ -36,7 +39,7 @@ describeWithDatabase('durable sends that are launched in turn', (database) => {
   }
 
   async function launch(workspaceId: string, ids: readonly string[], startAt = new Date()): Promise<void> {
-    for (const sendId of ids) await launches.launch({ workspaceId, sendId, startAt });
+    for (const sendId of ids) await launches.launchSend({ workspaceId, sendId, startAt });
   }
 
   const start = (ids: readonly string[]) =>
@@ -91,18 +94,17 @@ describeWithDatabase('durable sends that are launched in turn', (database) => {
   test('that nothing starts leave their place after a while', async () => {
     const ids = await made('ws_a', EACH + 1);
     await launch('ws_a', ids);
-    await until('the last one', () => launched.length > EACH, LIMITS.durableSendLaunchedMs + LIMIT_MS, 50);
+    await until('the last one', () => launched.length > EACH, LIMITS.launchedMs + LIMIT_MS, 50);
   });
 
   test('that Temporal does not take leave their places, and are found by the look for lost ones', async () => {
     let isDown = true;
-    const launchSend = async ({ sendId }: { sendId: string }) => {
+    const failing = launcherOf(async ({ sendId }) => {
       if (isDown) throw new Error('no connection');
       launched.push(sendId);
-    };
-    const failing = new LaunchesInTurn(db, { launchSend }, createLog('silent'));
+    });
     const ids = await made('ws_a', 2 * EACH, -60);
-    const give = (sendId: string) => failing.launch({ workspaceId: 'ws_a', sendId, startAt: new Date() });
+    const give = (sendId: string) => failing.launchSend({ workspaceId: 'ws_a', sendId, startAt: new Date() });
     for (const id of ids) await expect(give(id)).rejects.toThrow('no connection');
     isDown = false;
     for (const { sendId } of await overdueSends(db)) await give(sendId);
@@ -126,5 +128,64 @@ describeWithDatabase('durable sends that are launched in turn', (database) => {
     await made('ws_c', 1, -5);
     expect(await overdueSends(db)).toHaveLength(7);
     expect(await overdueSends(db, 0)).toHaveLength(8);
+  });
+});
+
+describeWithDatabase('runs that are launched in turn', (database) => {
+  const PLACES = LIMITS.runsLaunchedEach;
+  let db: Kysely<CampaignTables>;
+  let launched: string[];
+  let launcher: Pick<RunLauncher, 'launch'> & { stop(): void };
+  beforeEach(async () => {
+    db = (await database.open()).tables<CampaignTables>();
+    launched = [];
+    const launch = async ({ runId, launch }: RunLaunch) => void launched.push(`${runId} ${launch}`);
+    launcher = launchInTurn(db, { launch, launchSend: async () => undefined }, createLog('silent'));
+  });
+  afterEach(() => launcher.stop());
+
+  /** Rows of runs whose audience is not frozen. */
+  async function made(workspaceId: string, count: number): Promise<string[]> {
+    const ids = Array.from({ length: count }, () => newId('run'));
+    await sql`
+      insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id)
+      select id, ${workspaceId}, 'cmp_' || id, 1, 'planning', id from unnest(${ids}::text[]) as t(id)`.execute(
+      db,
+    );
+    return ids;
+  }
+
+  async function launch(workspaceId: string, ids: readonly string[], number = 1): Promise<void> {
+    for (const runId of ids)
+      await launcher.launch({ workspaceId, runId, campaignId: `cmp_${runId}`, launch: number });
+  }
+
+  test('go to Temporal as earlier ones of their workspace are planned, or open a page', async () => {
+    const ids = await made('ws_a', 2 * PLACES);
+    await launch('ws_a', ids);
+    await new Promise((done) => setTimeout(done, 300));
+    expect(launched).toEqual(ids.slice(0, PLACES).map((id) => `${id} 1`));
+    await sql`update runs set phase = 'running' where id = ${ids[0]}`.execute(db);
+    await sql`
+      insert into pages (run_id, channel, shard, page, lane, fence, from_seq, to_seq)
+      values (${ids[1]}, 'sms', 0, 0, 0, 1, 0, 10)`.execute(db);
+    await until('two more', () => launched.length === PLACES + 2, LIMIT_MS, 20);
+    await new Promise((done) => setTimeout(done, 200));
+    expect(launched).toEqual(ids.slice(0, PLACES + 2).map((id) => `${id} 1`));
+  });
+
+  test('do not wait for those of another workspace', async () => {
+    await launch('ws_a', await made('ws_a', 4 * PLACES));
+    const [one = ''] = await made('ws_b', 1);
+    await launch('ws_b', [one]);
+    expect(launched.slice(PLACES)).toEqual([`${one} 1`]);
+  });
+
+  test('are launched anew when they are started once more', async () => {
+    const [one = ''] = await made('ws_a', 1);
+    await launch('ws_a', [one]);
+    await launch('ws_a', [one]);
+    await launch('ws_a', [one], 2);
+    expect(launched).toEqual([`${one} 1`, `${one} 2`]);
   });
 });
