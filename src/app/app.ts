@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CampaignTables } from '../campaigns/model/tables';
-import { launchInTurn } from '../campaigns/watch/launch-in-turn';
+import { type InTurn, launchInTurn } from '../campaigns/watch/launch-in-turn';
 import type { Config } from '../config';
 import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
 import type { Role } from '../domain/task-queues';
@@ -155,7 +155,7 @@ function openLauncher(
   storage: Storage,
   { client }: Temporal,
   { log, shutdown }: { log: Log; shutdown: Shutdown },
-): Launcher {
+): InTurn<Launcher> {
   const launcher = launchInTurn(storage.tables<CampaignTables>(), createLauncher(client), log);
   shutdown.add('launches', async () => launcher.stop());
   return launcher;

@@ -3,6 +3,8 @@ import { keepCallsLaunched } from '../campaigns/calls/call-reconciler';
 import type { CampaignTables } from '../campaigns/model/tables';
 import { followStops } from '../campaigns/stops/follow-stops';
 import { Feeds } from '../campaigns/watch/feeds';
+import type { InTurn } from '../campaigns/watch/launch-in-turn';
+import { wakePlanned } from '../campaigns/watch/planned-launches';
 import { keepRunsLaunched } from '../campaigns/watch/run-reconciler';
 import { startWatcher } from '../campaigns/watch/watcher';
 import type { Role } from '../domain/task-queues';
@@ -20,7 +22,7 @@ export interface WorkerModuleOptions extends AppOptions {
   roles: readonly Role[];
   storage: Storage;
   temporal: Temporal;
-  launcher: Launcher;
+  launcher: InTurn<Launcher>;
   service: ServiceGateways;
   foreground: Foreground;
   tracing: Tracing | undefined;
@@ -65,6 +67,8 @@ export async function openWorkerModule(
       stops: followStops(db, launcher, log),
     });
     shutdown.add('watcher', () => watcher.stop());
+    const planned = wakePlanned(db, launcher, log);
+    shutdown.add('planned launches', () => planned.stop());
     const relaunch = await keepRunsLaunched(db, launcher, log);
     shutdown.add('relaunch', () => relaunch.stop());
     const calls = keepCallsLaunched({ db, launcher, callTimes: config.callTimes, log });

@@ -824,6 +824,11 @@ export const LIMITS = {
   runsLaunchedEach: 5,
   /** What is not started after this, because its service or the workers do not answer, leaves its place. */
   launchedMs: 5_000,
+  /** Planned work is woken by a process that looks for it so often, so much of it at a look, in turn. */
+  plannedLookMs: 250,
+  plannedPerLook: 2_500,
+  /** So much later its workflow goes on by itself, if the process that was to wake it was killed in between. */
+  plannedGraceMs: 30_000,
   /** Of each kind, what waits in memory to be launched, at 300 bytes each; what comes further is left to the reconciler. */
   launchesWaiting: 20_000,
   /** How long a message may be without a report after its hand-over before the contact's next channel begins.

@@ -63,6 +63,7 @@ import * as campaignsInUse from './migrations/0117-campaigns-in-use';
 import * as roomForOutcomes from './migrations/0118-room-for-outcomes';
 import * as dueGroups from './migrations/0119-due-groups';
 import * as narrowIndexes from './migrations/0121-narrow-indexes';
+import * as plannedLaunches from './migrations/0122-planned-launches';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -128,6 +129,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0119-due-groups': dueGroups.UP,
   '0120-due-groups-filled': dueGroups.FILLED,
   '0121-narrow-indexes': narrowIndexes.UP,
+  '0122-planned-launches': plannedLaunches.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
@@ -149,6 +151,7 @@ const ONLINE: Record<string, string> = {
   '0116-mixed-case-addresses': mixedCaseAddresses.INDEXES,
   '0117-campaigns-in-use': campaignsInUse.INDEXES,
   '0121-narrow-indexes': narrowIndexes.INDEXES,
+  '0122-planned-launches': plannedLaunches.INDEXES,
 };
 
 /** Columns of tables that may be large, filled row by row, by the migration that they belong to (gradual-updates.ts). */

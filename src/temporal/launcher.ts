@@ -29,19 +29,26 @@ export function createLauncher(client: Client): Launcher {
     ...createSchedules(client),
     ...createSendLauncher(client),
 
-    async launch({ runId, launch, workspaceId, startAt }) {
-      const startDelay = startAt ? startAt.getTime() - Date.now() : 0;
+    async launch({ runId, launch, workspaceId, startAt, isDue }) {
+      const options = {
+        taskQueue: TASK_QUEUES.orchestrator,
+        workflowId: campaignRunWorkflowId(runId, launch),
+        // A workflow that was terminated by hand is started anew, because the run's row says that it must
+        // continue.
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+        args: [{ runId, workspaceId, launch } satisfies CampaignRunInput] as [CampaignRunInput],
+      } as const;
       await ignoring(
         WorkflowExecutionAlreadyStartedError,
-        client.workflow.start<typeof campaignRun>(NAMES.campaignRun, {
-          taskQueue: TASK_QUEUES.orchestrator,
-          workflowId: campaignRunWorkflowId(runId, launch),
-          // A workflow that was terminated by hand is started anew, because the run's row says that it must
-          // continue.
-          workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-          args: [{ runId, workspaceId, launch } satisfies CampaignRunInput],
-          ...(startDelay > 0 ? { startDelay } : {}),
-        }),
+        isDue
+          ? client.workflow.signalWithStart<typeof campaignRun>(NAMES.campaignRun, {
+              ...options,
+              signal: NAMES.wake,
+            })
+          : client.workflow.start<typeof campaignRun>(NAMES.campaignRun, {
+              ...options,
+              ...delayUntil(startAt),
+            }),
       );
     },
 
@@ -84,37 +91,44 @@ export function createLauncher(client: Client): Launcher {
 }
 
 function createSendLauncher(client: Client): SendLauncher {
+  async function wake(sendId: string, ended: 'ALLOW_DUPLICATE' | 'REJECT_DUPLICATE'): Promise<void> {
+    // A plain signal would not reach a workflow whose start is delayed; this also ends the delay.
+    await ignoring(
+      WorkflowExecutionAlreadyStartedError,
+      client.workflow.signalWithStart<typeof durableSend, []>(NAMES.durableSend, {
+        taskQueue: TASK_QUEUES.durableSends,
+        workflowId: durableSendWorkflowId(sendId),
+        workflowIdReusePolicy: ended,
+        args: [{ sendId } satisfies DurableSendInput],
+        signal: NAMES.wakeSend,
+      }),
+    );
+  }
+
   return {
-    async launchSend({ sendId, startAt }) {
-      const startDelay = startAt.getTime() - Date.now();
+    async launchSend({ sendId, startAt, isDue }) {
+      // The row says whether work is left; a workflow that was ended from outside left some.
+      if (isDue) return wake(sendId, 'ALLOW_DUPLICATE');
       await ignoring(
         WorkflowExecutionAlreadyStartedError,
         client.workflow.start<typeof durableSend>(NAMES.durableSend, {
           taskQueue: TASK_QUEUES.durableSends,
           workflowId: durableSendWorkflowId(sendId),
-          // The row says whether work is left; a workflow that was ended from outside left some.
           workflowIdReusePolicy: 'ALLOW_DUPLICATE',
           args: [{ sendId } satisfies DurableSendInput],
-          ...(startDelay > 0 ? { startDelay } : {}),
+          ...delayUntil(startAt),
         }),
       );
     },
 
-    async wakeSend(sendId) {
-      // A plain signal would not reach a workflow whose start is delayed; this also ends the delay.
-      await ignoring(
-        WorkflowExecutionAlreadyStartedError,
-        client.workflow.signalWithStart<typeof durableSend, []>(NAMES.durableSend, {
-          taskQueue: TASK_QUEUES.durableSends,
-          workflowId: durableSendWorkflowId(sendId),
-          workflowIdReusePolicy: 'REJECT_DUPLICATE',
-          args: [{ sendId } satisfies DurableSendInput],
-          signal: NAMES.wakeSend,
-        }),
-      );
-    },
+    wakeSend: (sendId) => wake(sendId, 'REJECT_DUPLICATE'),
   };
 }
+
+const delayUntil = (startAt: Date | undefined) => {
+  const startDelay = startAt ? startAt.getTime() - Date.now() : 0;
+  return startDelay > 0 ? { startDelay } : {};
+};
 
 export function createSignals(
   client: Client,

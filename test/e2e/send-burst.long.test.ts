@@ -15,6 +15,8 @@ const LIMIT_MS = 180_000;
 /** Twenty seconds' work of two cores. */
 const BURST = 600;
 const CAMPAIGNS = 120;
+/** Long enough to accept them all on a slow machine. */
+const PLANNED_MS = 20_000;
 
 interface Send {
   id: string;
@@ -37,15 +39,33 @@ describe('a workspace that asks for hundreds of durable sends at once', () => {
     await here?.remove();
   });
 
-  async function send(api: ApiClient, template: string): Promise<string> {
+  async function send(api: ApiClient, template: string, more: object = {}): Promise<string> {
     const body = {
       ...{ channel: 'sms', uid: `send-${++sends}`, to: '+12125550190', from: '12345' },
-      ...{ 'template-id': template, params: { NAME: 'Ada' } },
+      ...{ 'template-id': template, params: { NAME: 'Ada' }, ...more },
     };
     return (await api.expect<{ data: Send }>('POST', '/api/send', body)).data.id;
   }
   const isSent = async (api: ApiClient, id: string) =>
     (await api.expect<{ data: Send }>('GET', `/api/send/${id}`)).data.sentAt !== null;
+
+  test('planned for one moment, holds up no send of another', async () => {
+    const [template, othersTemplate] = [await createSmsTemplate(here.api), await createSmsTemplate(other)];
+    const due = Date.now() + PLANNED_MS;
+    const burst = new Array<string>(BURST);
+    await inParallel([...burst.keys()], 20, async (i) => {
+      burst[i] = await send(here.api, template, { sendAt: new Date(due).toISOString() });
+    });
+    expect(Date.now()).toBeLessThan(due);
+    await until('they are due', async () => Date.now() > due + 1_000, LIMIT_MS);
+    const askedAt = Date.now();
+    const one = await send(other, othersTemplate);
+    await until('the send of the other workspace', () => isSent(other, one), LIMIT_MS, 50);
+    const waitedMs = Date.now() - askedAt;
+    for (const id of burst) await until('the whole burst', () => isSent(here.api, id), LIMIT_MS, 200);
+    expect(waitedMs).toBeLessThan((Date.now() - due) / 4);
+    expect(here.record('sms').duplicateUids).toEqual([]);
+  }, 400_000);
 
   test('or of campaigns holds up no campaign of another', async () => {
     const [template, othersTemplate] = [await createSmsTemplate(here.api), await createSmsTemplate(other)];

@@ -146,7 +146,11 @@ export async function startDraft(
       tx,
     );
   }
-  const runId = await insertRun(tx, { id: campaign.id, workspaceId }, startAt ? 'scheduled' : 'started');
+  const runId = await insertRun(
+    tx,
+    { id: campaign.id, workspaceId, startAt },
+    startAt ? 'scheduled' : 'started',
+  );
   return { launch: { runId, launch: 1, startAt } };
 }
 

@@ -63,7 +63,7 @@ async function begin(
   const recurrence = recurrenceOf(options);
   if (recurrence) return beginSchedule(tx, campaign, recurrence, { held: paused });
   const startAt = futureStart(options);
-  const runId = await insertRun(tx, campaign, stageFor(startAt));
+  const runId = await insertRun(tx, { ...campaign, startAt }, stageFor(startAt));
   if (paused) await controlLiveRuns(tx, campaign.id, 'pause', ['run']);
   return { launch: { runId, launch: 1, startAt } };
 }

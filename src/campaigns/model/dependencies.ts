@@ -94,12 +94,16 @@ export interface RunLaunch {
   campaignId: string;
   /** Not before this time; without it, now. */
   startAt?: Date | undefined;
+  /** It was planned, and its time has come: its workflow waits, and is woken. */
+  isDue?: boolean;
 }
 
 export interface SendLaunch {
   sendId: string;
   workspaceId: string;
-  startAt: Date;
+  /** As those of a run. */
+  startAt?: Date | undefined;
+  isDue?: boolean;
 }
 
 export interface RunLauncher {

@@ -89,6 +89,8 @@ export interface CampaignTables {
     workflow_id: string;
     launches: Generated<number>;
     skipped: Json<Partial<Record<Channel, Skipped>>>;
+    /** When a planned run is to be woken; null once a process has taken that over. */
+    launch_at: Timestamp | null;
     started_at: CreatedAt;
     finished_at: Timestamp | null;
     scheduled_for: Timestamp | null;
@@ -264,6 +266,8 @@ export interface CampaignTables {
     outcomes: Generated<string[]>;
     policy_version: number | null;
     due_at: Timestamp;
+    /** When it is to be woken; null once a process has taken that over, and where it need not be. */
+    launch_at: Timestamp | null;
     created_at: CreatedAt;
     started_at: Timestamp | null;
     sent_at: Timestamp | null;

@@ -18,14 +18,20 @@ const occurrenceColumns = (occurrence: OccurrenceTime | undefined) =>
 /** Inserts the next run of a campaign and makes it the current one. Its workflow is launched after the commit. */
 export async function insertRun(
   tx: Transaction<CampaignTables>,
-  campaign: { id: string; workspaceId: string; occurrence?: OccurrenceTime | undefined },
+  campaign: {
+    id: string;
+    workspaceId: string;
+    occurrence?: OccurrenceTime | undefined;
+    startAt?: Date | undefined;
+  },
   stage: Stage,
 ): Promise<string> {
   const id = newId('run');
   await sql`
-    insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, scheduled_for, local_time, codes_counted)
+    insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, scheduled_for, local_time, codes_counted, launch_at)
     select ${id}, ${campaign.workspaceId}, ${campaign.id}, coalesce(max(number), 0) + 1, 'planning',
-      ${campaignRunWorkflowId(id, 1)}, ${occurrenceColumns(campaign.occurrence)}, true
+      ${campaignRunWorkflowId(id, 1)}, ${occurrenceColumns(campaign.occurrence)}, true,
+      ${campaign.startAt?.toISOString() ?? null}::timestamptz
     from runs where campaign_id = ${campaign.id}`.execute(tx);
   await sql`
     insert into run_paces (run_id, rate)

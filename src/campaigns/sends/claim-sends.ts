@@ -124,7 +124,7 @@ async function putOff(
 ): Promise<SendRow> {
   const { rows } = await sql<SendRow>`
     update durable_sends set state = 'waiting', code = ${code}, policy_version = ${newest_policy}::int, due_at = now() + make_interval(secs => ${waitMs / 1000}),
-      started_at = coalesce(started_at, now()), updated_at = now()
+      launch_at = now() + make_interval(secs => ${waitMs / 1000}), started_at = coalesce(started_at, now()), updated_at = now()
     where id = ${id} returning *`.execute(tx);
   return rows[0] as SendRow;
 }

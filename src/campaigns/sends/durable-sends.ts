@@ -87,7 +87,7 @@ export function createDurableSends(deps: {
       // line.
       if (found.row.started_at === null && found.row.finished_at === null) {
         await launcher
-          .launchSend({ workspaceId, sendId: found.row.id, startAt: found.row.due_at })
+          .launchSend({ workspaceId, sendId: found.row.id, startAt: found.row.launch_at ?? undefined })
           .catch((error: unknown) =>
             log.warn(
               { err: error, sendId: found.row.id },
@@ -163,9 +163,9 @@ async function insertOrFind(
 ): Promise<{ row: SendRow; same: boolean }> {
   const text = JSON.stringify(send.content);
   const inserted = await sql<SendRow>`
-    insert into durable_sends (id, workspace_id, uid, channel, content, state, due_at)
+    insert into durable_sends (id, workspace_id, uid, channel, content, state, due_at, launch_at)
     select ${send.id}, ${send.workspaceId}, ${send.uid}, ${send.channel}, ${text}::jsonb,
-      case when due > now() then 'waiting' else 'pending' end, greatest(due, now())
+      case when due > now() then 'waiting' else 'pending' end, greatest(due, now()), case when due > now() then due end
     from (select coalesce(${send.content.sendAt ?? null}::timestamptz, now()) as due) asked
     on conflict (workspace_id, uid) do nothing
     returning *`.execute(db);

@@ -52,7 +52,8 @@ export function nextSendStep(
   if (!row.offered && expiresInMs <= 0) return { kind: 'end', state: 'expired', code: 'expired' };
   const dueInMs = row.due_at.getTime() - now.getTime();
   // A send that expires while it waits ends at that time.
-  if (dueInMs > 0) return { kind: 'wait', waitMs: row.offered ? dueInMs : Math.min(dueInMs, expiresInMs) };
+  if (dueInMs > 0)
+    return { kind: 'wait', waitMs: Math.min(dueInMs + graceMs(row), row.offered ? Infinity : expiresInMs) };
   // It waits until it is woken at the end of the stop, or expires.
   if (isStopped)
     return { kind: 'wait', waitMs: Math.min(STOPPED_WAIT_MS, row.offered ? Infinity : expiresInMs) };
@@ -60,6 +61,10 @@ export function nextSendStep(
   const opensInMs = row.offered ? 0 : opensAt(row, now.getTime(), policy) - now.getTime();
   return opensInMs > 0 ? { kind: 'closed', waitMs: opensInMs } : { kind: 'send' };
 }
+
+/** One that is woken in turn when it is due (watch/planned-launches.ts) goes on by itself somewhat later. */
+const graceMs = ({ launch_at: launchAt, due_at: dueAt }: SendRow): number =>
+  launchAt?.getTime() === dueAt.getTime() ? LIMITS.plannedGraceMs : 0;
 
 /** A send whose wake was lost continues after this. */
 const STOPPED_WAIT_MS = 10 * 60_000;

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { RunLauncher, SendLauncher } from '../model/dependencies';
+import type { RunLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { expireStopped } from './expire-stopped';
 
@@ -12,7 +12,7 @@ export interface StopsFollowed {
   stop(): Promise<void>;
 }
 
-type Launcher = Pick<RunLauncher, 'controlChanged'> & Pick<SendLauncher, 'wakeSend'>;
+type Launcher = Pick<RunLauncher, 'controlChanged'>;
 
 const AT_ONCE = 8;
 const TELL_AGAIN_MS = 5_000;
@@ -55,9 +55,8 @@ export function followStops(db: Kysely<CampaignTables>, launcher: Launcher, log:
   }
 
   async function tell({ workspaceId, endedAt }: Ended): Promise<number> {
-    const failed =
-      (await tellRuns(db, launcher, log, workspaceId)) + (await tellSends(db, launcher, log, workspaceId));
-    if (failed > 0) return TELL_AGAIN_MS;
+    await wakeSends(db, workspaceId);
+    if ((await tellRuns(db, launcher, log, workspaceId)) > 0) return TELL_AGAIN_MS;
     await sql`
       delete from workspace_stops
       where workspace_id = ${workspaceId} and ended_at = ${endedAt}::timestamptz`.execute(db);
@@ -131,27 +130,17 @@ async function tellRuns(
   }
 }
 
-/** Sends that are due, and that their service has not accepted. */
-async function tellSends(
-  db: Kysely<CampaignTables>,
-  launcher: Launcher,
-  log: Log,
-  workspaceId: string,
-): Promise<number> {
-  let failed = 0;
-  for (let after = ''; ; ) {
-    const { rows } = await sql<{ id: string }>`
-      select id from durable_sends
-      where workspace_id = ${workspaceId} and id > ${after} and finished_at is null and accepted_at is null
-        and due_at <= now()
-      order by id limit ${LIMITS.sendsTold}`.execute(db);
-    await inParallel(rows, AT_ONCE, async ({ id }) => {
-      await launcher.wakeSend(id).catch((error: unknown) => {
-        failed += 1;
-        log.warn({ err: error, sendId: id }, 'could not signal a send about the end of a stop; trying again');
-      });
-    });
-    if (rows.length < LIMITS.sendsTold) return failed;
-    after = rows.at(-1)?.id ?? after;
+/** Sends that are due, and that their service has not accepted, are woken in turn with those of other workspaces. */
+async function wakeSends(db: Kysely<CampaignTables>, workspaceId: string): Promise<void> {
+  for (let after: string | null = ''; after !== null; ) {
+    const { rows } = await sql<{ last: string | null }>`
+      with due as (
+        select id from durable_sends
+        where workspace_id = ${workspaceId} and id > ${after} and finished_at is null and accepted_at is null
+          and due_at <= now()
+        order by id limit ${LIMITS.sendsTold}
+      ), told as (update durable_sends set launch_at = now() where id in (select id from due))
+      select max(id) as last from due`.execute(db);
+    after = rows[0]?.last ?? null;
   }
 }

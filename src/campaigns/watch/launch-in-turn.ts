@@ -7,24 +7,38 @@ import { LaunchesInTurn, type LaunchKind } from './launches-in-turn';
 
 type Launcher = Pick<RunLauncher, 'launch'> & Pick<SendLauncher, 'launchSend'>;
 
+export type InTurn<Given> = Given & {
+  /** What is woken now goes on by itself later. */
+  isFull(): boolean;
+  stop(): void;
+};
+
 /** The launcher, with launches that wait until it is their workspace's turn. */
 export function launchInTurn<Given extends Launcher>(
   db: Kysely<CampaignTables>,
   launcher: Given,
   log: Log,
-): Given & { stop(): void } {
-  const runs = new LaunchesInTurn(kindOfRuns(db, launcher), log);
-  const sends = new LaunchesInTurn(kindOfSends(db, launcher), log);
+): InTurn<Given> {
+  const [runs, dueRuns] = twice(() => new LaunchesInTurn(kindOfRuns(db, launcher), log));
+  const [sends, dueSends] = twice(() => new LaunchesInTurn(kindOfSends(db, launcher), log));
+  const all = [runs, dueRuns, sends, dueSends];
   return {
     ...launcher,
-    launch: (run) => runs.launch(run),
-    launchSend: (send) => sends.launch(send),
+    launch: (run) => (run.isDue ? dueRuns : runs).launch(run),
+    async launchSend(send) {
+      if (!send.isDue) return sends.launch(send);
+      // One that was asked for during a stop and is not launched yet needs no signal, because its launch is to come.
+      if (!sends.isWaiting(send)) await dueSends.launch(send);
+    },
+    isFull: () => dueRuns.isFull || dueSends.isFull,
     stop() {
-      runs.stop();
-      sends.stop();
+      for (const launches of all) launches.stop();
     },
   };
 }
+
+/** What is woken does not wait for what is new, because a workspace that was stopped may have launched sends that sleep already. */
+const twice = <Launches>(make: () => Launches): [Launches, Launches] => [make(), make()];
 
 /**
  * The workflow of a run and that of its first shard are new ones, whose first task waits in the common queue. Later

@@ -28,11 +28,11 @@ const SOON_MS = 5_000;
 
 /**
  * Launches work of one kind, the workspaces in turn. Temporal serves a queue in the order in which its tasks came, and a backend
- * may ask for hundreds of campaigns or thousands of sends within seconds. So a workspace's work is launched as earlier work is
- * started by its workflows, and what another workspace asks for waits for some of it and not for all.
+ * may ask for hundreds of campaigns or thousands of sends within seconds. A workspace's work is launched as earlier work is
+ * started by its workflows, so that what another workspace asks for waits for some of it and not for all.
  *
  * What waits here has its row. If this process is killed, the reconciler launches it. Work for later is given to Temporal
- * at once, which keeps it until then.
+ * at once, and its workflow waits there until it is woken in turn (planned-launches.ts), or for a while longer.
  */
 export class LaunchesInTurn<Work extends Launchable> {
   /** Launched, and not known to be started. */
@@ -51,16 +51,26 @@ export class LaunchesInTurn<Work extends Launchable> {
   /** Resolves when the work is launched, or waits for its turn. Rejects when Temporal does not take it. */
   async launch(work: Work): Promise<void> {
     const { workspaceId, startAt } = work;
-    if (startAt && startAt.getTime() > Date.now() + SOON_MS) return this.give(work);
+    if (startAt && startAt.getTime() > Date.now() + SOON_MS)
+      return this.kind.give({ ...work, startAt: new Date(startAt.getTime() + LIMITS.plannedGraceMs) });
     const key = this.kind.keyOf(work);
     if (this.launched.has(key) || this.waitingKeys.has(key)) return;
     if (!this.waiting.has(workspaceId) && this.hasRoom(workspaceId)) return this.launchNow(work);
-    if (this.waitingKeys.size >= LIMITS.launchesWaiting) return;
+    if (this.isFull) return;
     this.waitingKeys.add(key);
     const queue = this.waiting.get(workspaceId);
     if (queue) queue.push(work);
     else this.waiting.set(workspaceId, [work]);
     if (!this.isWorking) void this.work();
+  }
+
+  isWaiting(work: Work): boolean {
+    return this.waitingKeys.has(this.kind.keyOf(work));
+  }
+
+  /** What is launched now is left to the reconciler. */
+  get isFull(): boolean {
+    return this.waitingKeys.size >= LIMITS.launchesWaiting;
   }
 
   stop(): void {

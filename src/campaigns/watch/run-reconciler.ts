@@ -80,6 +80,9 @@ export class LaunchedRuns {
 
 const keyOf = ({ runId, launch }: LiveRun): string => `${runId}:${launch}`;
 
+/** A planned send is woken again for so long, in case the process that was to wake it was killed. */
+const WAKE_MINUTES = 10;
+
 /**
  * Sends whose workflow did not act when they were due, and planned sends that are due before the next sweep.
  * The others are left out, because a hundred thousand of them may wait for next week, or for the end of a stop.
@@ -90,7 +93,9 @@ export async function overdueSends(
 ): Promise<SendLaunch[]> {
   const soonSeconds = (2 * INTERVAL_MS) / 1000;
   const { rows } = await sql<SendLaunch>`
-    select id as "sendId", workspace_id as "workspaceId", due_at as "startAt" from durable_sends s
+    select id as "sendId", workspace_id as "workspaceId", launch_at as "startAt",
+      started_at is null and created_at < due_at and due_at between now() - make_interval(mins => ${WAKE_MINUTES}) and now() as "isDue"
+    from durable_sends s
     where finished_at is null and not ${isStopped(sql`s.workspace_id`)} and (due_at < now() - make_interval(secs => ${lateSeconds})
       or (due_at between now() and now() + make_interval(secs => ${soonSeconds}) and started_at is null))
     order by row_number() over (partition by workspace_id order by due_at) limit ${LIMITS.sendsRelaunched}`.execute(

@@ -248,7 +248,6 @@ describeWithDatabase('a stopped workspace', (database) => {
           if (fails) throw new Error('killed');
           told.push(runId);
         },
-        wakeSend: async () => undefined,
       },
       log,
     );
@@ -260,11 +259,7 @@ describeWithDatabase('a stopped workspace', (database) => {
       db.selectFrom('workspace_stops').select('workspace_id').orderBy('workspace_id').execute();
     expect(await rows()).toHaveLength(2);
     fails = false;
-    const next = followStops(
-      db,
-      { controlChanged: async ({ runId }) => void told.push(runId), wakeSend: async () => undefined },
-      log,
-    );
+    const next = followStops(db, { controlChanged: async ({ runId }) => void told.push(runId) }, log);
     await next.tick();
     await until('the end is told', async () => (await rows()).length === 1);
     expect(told.sort()).toEqual([goesOn.runId, planned.runId].sort());

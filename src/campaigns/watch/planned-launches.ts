@@ -1,0 +1,78 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { inParallel } from '../../domain/in-parallel';
+import { LIMITS } from '../../domain/limits';
+import type { Log } from '../../log';
+import type { RunLaunch, RunLauncher, SendLaunch, SendLauncher } from '../model/dependencies';
+import type { CampaignTables } from '../model/tables';
+import { isStopped } from '../stops/stops';
+import type { InTurn } from './launch-in-turn';
+
+type Launcher = InTurn<Pick<RunLauncher, 'launch'> & Pick<SendLauncher, 'launchSend'>>;
+
+const AT_ONCE = 8;
+
+/**
+ * Wakes what was planned when its time has come, the workspaces in turn, because Temporal would start thousands of workflows
+ * that are due at nine in the order of its queue, so that those of other workspaces would wait for all of them. A row is taken over
+ * by one process, which clears its `launch_at`. If that process is killed before it has woken the workflow, the workflow
+ * goes on by itself after `LIMITS.plannedGraceMs`.
+ */
+export function wakePlanned(
+  db: Kysely<CampaignTables>,
+  launcher: Launcher,
+  log: Log,
+): { stop(): Promise<void> } {
+  let isStopping = false;
+  let isFailing = false;
+  const look = async (): Promise<void> => {
+    while (!isStopping) {
+      try {
+        if (!launcher.isFull()) await launchDue(db, launcher);
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing)
+          log.warn(
+            { err: error },
+            'planned runs and sends could not be woken; they go on by themselves within a minute',
+          );
+        isFailing = true;
+      }
+      await new Promise((done) => setTimeout(done, LIMITS.plannedLookMs).unref());
+    }
+  };
+  const looking = look();
+  return {
+    stop() {
+      isStopping = true;
+      return looking;
+    },
+  };
+}
+
+/** Wakes those that are due, or gives them to their workspaces' queues. Rejects when Temporal has not taken all of them. */
+export async function launchDue(db: Kysely<CampaignTables>, launcher: Launcher): Promise<void> {
+  const runs = await sql<RunLaunch>`
+    ${takeDue(sql`runs`)}
+    returning id as "runId", launches as launch, workspace_id as "workspaceId", campaign_id as "campaignId"`.execute(
+    db,
+  );
+  const sends = await sql<SendLaunch & { isWoken: boolean }>`
+    ${takeDue(sql`durable_sends`)}
+    returning id as "sendId", workspace_id as "workspaceId",
+      finished_at is null and not ${isStopped(sql`durable_sends.workspace_id`)} as "isWoken"`.execute(db);
+  const failures: unknown[] = [];
+  const fail = (error: unknown) => void failures.push(error);
+  await inParallel(runs.rows, AT_ONCE, (run) => launcher.launch({ ...run, isDue: true }).catch(fail));
+  // Those of a stopped workspace are woken at the end of the stop (follow-stops.ts).
+  const now = sends.rows.filter(({ isWoken }) => isWoken);
+  await inParallel(now, AT_ONCE, ({ sendId, workspaceId }) =>
+    launcher.launchSend({ sendId, workspaceId, isDue: true }).catch(fail),
+  );
+  if (failures.length > 0) throw failures[0];
+}
+
+const takeDue = (table: RawBuilder<unknown>) => sql`
+  update ${table} set launch_at = null
+  where id = any(array(
+    select id from ${table} where launch_at <= now() order by launch_at limit ${LIMITS.plannedPerLook}
+    for update skip locked))`;

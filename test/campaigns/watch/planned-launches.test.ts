@@ -1,0 +1,148 @@
+/** Proves that planned runs and sends are woken once, when they are due, and go on by themselves if nothing wakes them. */
+
+import { type Kysely, sql } from 'kysely';
+import type { CampaignTables } from '../../../src/campaigns/model/tables';
+import { claimSend, lookAtSend } from '../../../src/campaigns/sends/claim-sends';
+import { createDurableSends } from '../../../src/campaigns/sends/durable-sends';
+import { followStops } from '../../../src/campaigns/stops/follow-stops';
+import { createStops } from '../../../src/campaigns/stops/stops';
+import { launchInTurn } from '../../../src/campaigns/watch/launch-in-turn';
+import { launchDue, wakePlanned } from '../../../src/campaigns/watch/planned-launches';
+import { durableSendBody } from '../../../src/contracts/durable-sends';
+import { LIMITS } from '../../../src/domain/limits';
+import { createLog } from '../../../src/log';
+import { newId } from '../../../src/storage/new-id';
+import { describeWithDatabase } from '../../support/storage';
+import { until } from '../../support/until';
+
+describeWithDatabase('planned runs and sends', (database) => {
+  const log = createLog('silent');
+  let db: Kysely<CampaignTables>;
+  /** What Temporal was asked, such as `wake snd_1`. */
+  let asked: string[];
+  let startAt: (Date | undefined)[];
+  let launcher: ReturnType<typeof launcherOf>;
+  beforeEach(async () => {
+    db = (await database.open()).tables<CampaignTables>();
+    asked = [];
+    startAt = [];
+    launcher = launcherOf();
+  });
+  afterEach(() => launcher.stop());
+
+  function launcherOf() {
+    const note = (id: string, launch: { isDue?: boolean; startAt?: Date | undefined }) => {
+      asked.push(`${launch.isDue ? 'wake' : 'start'} ${id}`);
+      startAt.push(launch.startAt);
+    };
+    return launchInTurn(
+      db,
+      {
+        launch: async (run) => note(run.runId, run),
+        launchSend: async (send) => note(send.sendId, send),
+        wakeSend: async () => undefined,
+      },
+      log,
+    );
+  }
+
+  const body = (sendAt?: Date) =>
+    durableSendBody.parse({
+      ...{ channel: 'sms', uid: newId('uid'), to: '+12025550190', from: '12345' },
+      ...{ 'template-id': 'tpl_1', params: {}, ...(sendAt ? { sendAt: sendAt.toISOString() } : {}) },
+    });
+
+  async function createdSend(sendAt?: Date, workspaceId = newId('ws')): Promise<string> {
+    const sends = createDurableSends({ db, launcher, log });
+    return (await sends.create(workspaceId, newId('snd'), body(sendAt))).id;
+  }
+
+  const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000);
+
+  test('wait in Temporal for somewhat longer, and are woken once when they are due', async () => {
+    const due = inSeconds(60);
+    const id = await createdSend(due);
+    expect(asked).toEqual([`start ${id}`]);
+    expect(startAt[0]?.getTime()).toBe(due.getTime() + LIMITS.plannedGraceMs);
+    await launchDue(db, launcher);
+    expect(asked).toHaveLength(1);
+    await sql`update durable_sends set launch_at = now(), due_at = now() where id = ${id}`.execute(db);
+    await launchDue(db, launcher);
+    await launchDue(db, launcher);
+    expect(asked.slice(1)).toEqual([`wake ${id}`]);
+  });
+
+  test('are looked for by themselves', async () => {
+    const id = await createdSend(inSeconds(1));
+    const waking = wakePlanned(db, launcher, log);
+    await until('it is woken', () => asked.includes(`wake ${id}`));
+    await waking.stop();
+  });
+
+  test('of two processes one takes each', async () => {
+    const ids = await Promise.all(Array.from({ length: 40 }, () => createdSend(inSeconds(60))));
+    await sql`update durable_sends set launch_at = now() where id = any(${ids}::text[])`.execute(db);
+    asked = [];
+    const other = launcherOf();
+    await Promise.all([launchDue(db, launcher), launchDue(db, other)]);
+    other.stop();
+    expect([...asked].sort()).toEqual(ids.map((id) => `wake ${id}`).sort());
+  });
+
+  test('are no others: what is due at once is started, and not woken', async () => {
+    const id = await createdSend();
+    await launchDue(db, launcher);
+    expect(asked).toEqual([`start ${id}`]);
+  });
+
+  test('of a stopped workspace are woken at the end of the stop, and those of others before', async () => {
+    const workspaceId = newId('ws');
+    const stops = createStops({ db, changed: async () => undefined, log });
+    await stops.begin(workspaceId, { by: 'ada@example.com', reason: 'wrong price' });
+    const [held, free] = [await createdSend(inSeconds(60), workspaceId), await createdSend(inSeconds(60))];
+    await sql`update durable_sends set launch_at = now(), due_at = now()`.execute(db);
+    asked = [];
+    await launchDue(db, launcher);
+    expect(asked).toEqual([`wake ${free}`]);
+    await stops.end(workspaceId);
+    const followed = followStops(db, { controlChanged: async () => undefined }, log);
+    await followed.tick();
+    await followed.stop();
+    await launchDue(db, launcher);
+    expect(asked).toEqual([`wake ${free}`, `wake ${held}`]);
+  });
+
+  test('that are put off until a window opens are woken when it does', async () => {
+    const id = await createdSend();
+    const hour = new Date().getUTCHours();
+    const [from, to] = [(hour + 2) % 24, (hour + 3) % 24].map((at) => `${String(at).padStart(2, '0')}:00`);
+    const window = { from, to, timezone: 'UTC' };
+    await sql`
+      update durable_sends set content = content || ${JSON.stringify({ window })}::jsonb where id = ${id}`.execute(
+      db,
+    );
+    const turn = await lookAtSend(db, id);
+    const { launch_at: launchAt, due_at: dueAt } = await db
+      .selectFrom('durable_sends')
+      .select(['launch_at', 'due_at'])
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+    expect(launchAt).toEqual(dueAt);
+    const waitMs = (turn as { waitMs: number }).waitMs;
+    expect(waitMs - (dueAt.getTime() - Date.now())).toBeGreaterThan(LIMITS.plannedGraceMs - 1_000);
+    expect(await claimSend(db, id, true)).toBeUndefined();
+  });
+
+  test('are runs of campaigns too', async () => {
+    const runId = newId('run');
+    await sql`
+      insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, launch_at)
+      values (${runId}, 'ws_a', 'cmp_a', 1, 'planning', 'x', now() + interval '1 minute')`.execute(db);
+    await launchDue(db, launcher);
+    expect(asked).toEqual([]);
+    await sql`update runs set launch_at = now() where id = ${runId}`.execute(db);
+    await launchDue(db, launcher);
+    await launchDue(db, launcher);
+    expect(asked).toEqual([`wake ${runId}`]);
+  });
+});
