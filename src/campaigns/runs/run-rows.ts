@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely';
 import type { Control, Stage } from '../../domain/campaign';
 import { campaignRunWorkflowId } from '../../domain/ids';
+import { LIMITS } from '../../domain/limits';
 import { newId } from '../../storage/new-id';
 import type { CampaignTables } from '../model/tables';
 
@@ -14,6 +15,12 @@ export interface OccurrenceTime {
 
 const occurrenceColumns = (occurrence: OccurrenceTime | undefined) =>
   sql`${occurrence?.scheduledFor.toISOString() ?? null}::timestamptz, ${occurrence?.localTime ?? null}::text`;
+
+/** When a process is to wake it (watch/planned-launches.ts). */
+const plannedFor = (startAt: Date | undefined) => {
+  const isAhead = startAt && startAt.getTime() > Date.now() + LIMITS.plannedAheadMs;
+  return sql`${isAhead ? startAt.toISOString() : null}::timestamptz`;
+};
 
 /** Inserts the next run of a campaign and makes it the current one. Its workflow is launched after the commit. */
 export async function insertRun(
@@ -31,7 +38,7 @@ export async function insertRun(
     insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id, scheduled_for, local_time, codes_counted, launch_at)
     select ${id}, ${campaign.workspaceId}, ${campaign.id}, coalesce(max(number), 0) + 1, 'planning',
       ${campaignRunWorkflowId(id, 1)}, ${occurrenceColumns(campaign.occurrence)}, true,
-      ${campaign.startAt?.toISOString() ?? null}::timestamptz
+      ${plannedFor(campaign.startAt)}
     from runs where campaign_id = ${campaign.id}`.execute(tx);
   await sql`
     insert into run_paces (run_id, rate)

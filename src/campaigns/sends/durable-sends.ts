@@ -3,6 +3,7 @@ import type { DurableSendBody } from '../../contracts/durable-sends';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import { durableSendWorkflowId, sendMessageUid } from '../../domain/ids';
+import { LIMITS } from '../../domain/limits';
 import { isAllowedSender } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';
 import type { Log } from '../../log';
@@ -87,7 +88,7 @@ export function createDurableSends(deps: {
       // line.
       if (found.row.started_at === null && found.row.finished_at === null) {
         await launcher
-          .launchSend({ workspaceId, sendId: found.row.id, startAt: found.row.launch_at ?? undefined })
+          .launchSend({ workspaceId, sendId: found.row.id, startAt: found.row.due_at })
           .catch((error: unknown) =>
             log.warn(
               { err: error, sendId: found.row.id },
@@ -165,7 +166,7 @@ async function insertOrFind(
   const inserted = await sql<SendRow>`
     insert into durable_sends (id, workspace_id, uid, channel, content, state, due_at, launch_at)
     select ${send.id}, ${send.workspaceId}, ${send.uid}, ${send.channel}, ${text}::jsonb,
-      case when due > now() then 'waiting' else 'pending' end, greatest(due, now()), case when due > now() then due end
+      case when due > now() then 'waiting' else 'pending' end, greatest(due, now()), case when due > now() + make_interval(secs => ${LIMITS.plannedAheadMs / 1_000}) then due end
     from (select coalesce(${send.content.sendAt ?? null}::timestamptz, now()) as due) asked
     on conflict (workspace_id, uid) do nothing
     returning *`.execute(db);

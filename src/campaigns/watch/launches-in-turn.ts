@@ -23,8 +23,8 @@ const LOOK_MS = 50;
 /** After a look or a launch that failed, because Temporal or the database is away for seconds. */
 const FAILED_MS = 1_000;
 const AT_ONCE = 8;
-/** The database's clock, from which a time to start comes, may be ahead of ours. */
-const SOON_MS = 5_000;
+/** What the database takes for soon, by its own clock, is soon here too. */
+const SOON_MS = 2 * LIMITS.plannedAheadMs;
 
 /**
  * Launches work of one kind, the workspaces in turn. Temporal serves a queue in the order in which its tasks came, and a backend

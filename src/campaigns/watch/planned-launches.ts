@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { RunLaunch, RunLauncher, SendLaunch, SendLauncher } from '../model/dependencies';
+import type { RunLauncher, SendLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { isStopped } from '../stops/stops';
 import type { InTurn } from './launch-in-turn';
@@ -49,25 +49,35 @@ export function wakePlanned(
   };
 }
 
-/** Wakes those that are due, or gives them to their workspaces' queues. Rejects when Temporal has not taken all of them. */
+interface Due {
+  id: string;
+  workspaceId: string;
+  /** Null for a send. */
+  campaignId: string | null;
+  launch: number;
+}
+
+/**
+ * Wakes those that are due, or gives them to their workspaces' queues. Sends of a stopped workspace are woken at the end of
+ * the stop (follow-stops.ts). Rejects when Temporal has not taken all.
+ */
 export async function launchDue(db: Kysely<CampaignTables>, launcher: Launcher): Promise<void> {
-  const runs = await sql<RunLaunch>`
-    ${takeDue(sql`runs`)}
-    returning id as "runId", launches as launch, workspace_id as "workspaceId", campaign_id as "campaignId"`.execute(
-    db,
-  );
-  const sends = await sql<SendLaunch & { isWoken: boolean }>`
-    ${takeDue(sql`durable_sends`)}
-    returning id as "sendId", workspace_id as "workspaceId",
-      finished_at is null and not ${isStopped(sql`durable_sends.workspace_id`)} as "isWoken"`.execute(db);
+  const { rows } = await sql<Due>`
+    with run as (${takeDue(sql`runs`)} returning id, workspace_id, campaign_id, launches),
+      send as (${takeDue(sql`durable_sends`)} returning id, workspace_id, finished_at)
+    select id, workspace_id as "workspaceId", campaign_id as "campaignId", launches as launch from run
+    union all
+    select id, workspace_id, null, null from send
+    where finished_at is null and not ${isStopped(sql`send.workspace_id`)}`.execute(db);
   const failures: unknown[] = [];
   const fail = (error: unknown) => void failures.push(error);
-  await inParallel(runs.rows, AT_ONCE, (run) => launcher.launch({ ...run, isDue: true }).catch(fail));
-  // Those of a stopped workspace are woken at the end of the stop (follow-stops.ts).
-  const now = sends.rows.filter(({ isWoken }) => isWoken);
-  await inParallel(now, AT_ONCE, ({ sendId, workspaceId }) =>
-    launcher.launchSend({ sendId, workspaceId, isDue: true }).catch(fail),
-  );
+  await inParallel(rows, AT_ONCE, ({ id, workspaceId, campaignId, launch }) => {
+    const launched =
+      campaignId === null
+        ? launcher.launchSend({ sendId: id, workspaceId, isDue: true })
+        : launcher.launch({ runId: id, workspaceId, campaignId, launch, isDue: true });
+    return launched.catch(fail);
+  });
   if (failures.length > 0) throw failures[0];
 }
 
