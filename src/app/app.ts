@@ -8,6 +8,7 @@ import { Foreground } from '../foreground';
 import type { Log } from '../log';
 import { isUnavailable } from '../messaging/model/database-error';
 import type { MessagingTables } from '../messaging/model/tables';
+import { OwnRequests } from '../own-requests';
 import { StartupError } from '../startup-error';
 import { noAnswer } from '../storage/postgres';
 import { openStorage, type Storage } from '../storage/storage';
@@ -94,10 +95,11 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   shutdown.add('list of processes', () => recorded.stop());
   const temporal = await openTemporalModule({ ...options, tracing }, executable, shutdown, fail);
   let credentials = await readCredentials(config.dataDir);
+  const own = new OwnRequests();
   const service = openServiceGateways(
     {
       ...{ config, credentials: () => credentials, db: storage.tables<MessagingTables>() },
-      traceHeaders: tracing?.headers,
+      ...{ traceHeaders: tracing?.headers, own },
     },
     shutdown,
   );
@@ -106,7 +108,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   const shared = {
     ...{ ...options, storage, metrics, tracing, temporal: temporal.handle, launcher, service },
     ...{ temporalAt: temporal, processId: recorded.id },
-    foreground: new Foreground(),
+    ...{ foreground: new Foreground(), own },
   };
   const http = options.http ? await openHttpModule({ ...shared, credentials, https }, shutdown) : undefined;
   if (http && !(database.isShared && credentials)) {

@@ -35,6 +35,7 @@ import { createVendorCalls } from '../messaging/vendor-calls';
 import type { Webhooks } from '../messaging/webhooks/webhooks';
 import type { Metrics } from '../metrics/metrics';
 import { createOidcProvider } from '../oidc/oidc-provider';
+import type { OwnRequests } from '../own-requests';
 import { StartupError } from '../startup-error';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
@@ -87,6 +88,7 @@ export interface HttpModuleOptions extends AppOptions {
   https: Https | undefined;
   metrics: Metrics;
   foreground: Foreground;
+  own: OwnRequests;
   tracing: Tracing | undefined;
 }
 
@@ -235,7 +237,7 @@ async function openServer(options: HttpModuleOptions, served: Served, shutdown: 
     observe: options.metrics.requests,
     traces: options.tracing?.requests,
     requestBounds: config.requestBounds,
-    foreground: options.foreground,
+    ...{ foreground: options.foreground, own: options.own },
     idempotency: createIdempotency({ db: storage.forRequests.tables<MessagingTables>() }),
     routes: [
       ...consoleOf(options),

@@ -20,6 +20,7 @@ import { type GatewayOptions, openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
 import { admitCampaigns, campaignAccess } from '../messaging/access/installation-secret';
 import type { MessagingTables } from '../messaging/model/tables';
+import type { OwnRequests } from '../own-requests';
 import type { Shutdown } from './shutdown';
 
 export type GatewayFor = (workspaceId: string) => Gateway;
@@ -41,6 +42,7 @@ interface ServiceParts {
   credentials(): Credentials | undefined;
   db: Kysely<MessagingTables>;
   traceHeaders?: (() => Record<string, string>) | undefined;
+  own: OwnRequests;
 }
 
 /**
@@ -70,8 +72,12 @@ export function openServiceGateways(parts: ServiceParts, shutdown: Shutdown): Se
     const beforeToken = async () => {
       if (!(await hasAccess(workspaceId))) throw noAccess(workspaceId);
     };
-    const { traceHeaders } = parts;
-    return openGateway({ beforeToken, traceHeaders, ...gatewayOptions(parts, workspaceId, account) });
+    const { traceHeaders, own } = parts;
+    const isOwn = !isElsewhere(parts.config.service) && !isElsewhere(account);
+    return openGateway({
+      ...{ beforeToken, traceHeaders, ownHeaders: isOwn ? own.headers : undefined },
+      ...gatewayOptions(parts, workspaceId, account),
+    });
   };
 
   const { clientId, workspace } = parts.config.service;

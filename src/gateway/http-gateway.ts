@@ -30,6 +30,8 @@ export interface GatewayOptions {
   sessionCookie?: string | undefined;
   /** Headers by which a service like our own goes on with a trace. */
   traceHeaders?: (() => Record<string, string>) | undefined;
+  /** Sent with every request that has a token. */
+  ownHeaders?: Readonly<Record<string, string>> | undefined;
   /** Runs before a token is requested; if it fails, the request for a token fails. */
   beforeToken?: (() => Promise<void>) | undefined;
 }
@@ -280,7 +282,10 @@ class HttpGateway implements Gateway {
   private headers(base: 'send' | 'app', token: Token): Readonly<Record<string, string>> {
     const { [base]: known, token: ofToken } = this.headersOfToken;
     if (known && ofToken === token) return known;
-    const headers: Record<string, string> = { authorization: `Bearer ${token.accessToken}` };
+    const headers: Record<string, string> = {
+      authorization: `Bearer ${token.accessToken}`,
+      ...this.options.ownHeaders,
+    };
     if (base === 'send') headers['x-api-key'] = this.options.apiKey;
     else if (this.options.sessionCookie) headers.cookie = `session_token=${this.options.sessionCookie}`;
     this.headersOfToken = { ...(ofToken === token ? this.headersOfToken : { token }), [base]: headers };

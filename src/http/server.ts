@@ -6,6 +6,7 @@ import { LIMITS } from '../domain/limits';
 import type { Foreground } from '../foreground';
 import type { Log } from '../log';
 import type { Idempotency } from '../messaging/idempotency';
+import type { OwnRequests } from '../own-requests';
 import { docsRoutes } from './docs';
 import { auditCalls } from './request/audit-calls';
 import { checkCallers } from './request/auth';
@@ -43,6 +44,7 @@ export interface ServerDeps {
   requestBounds?: RequestBounds | undefined;
   /** What those requests have priority over. */
   foreground?: Foreground | undefined;
+  own?: OwnRequests | undefined;
   /** How long a body that is read as a whole may take; default `LIMITS.httpBodyMs`. */
   bodyWithinMs?: number | undefined;
   /** Each in its own scope, so that what one adds, such as a content type, does not apply to the others. */
@@ -85,7 +87,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   const known = rememberRoutes(app);
   checkCallers(app, authenticator, publicUrl);
   maskForViewers(app);
-  if (deps.requestBounds) boundRequests(app, deps.requestBounds, deps.foreground);
+  if (deps.requestBounds) boundRequests(app, deps.requestBounds, deps);
   if (deps.audit) auditCalls(app, deps.audit, authenticator, log);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
   discardLargeBodies(app);

@@ -11,6 +11,7 @@ import type { Credentials } from '../../src/credentials/credentials';
 import { createLog } from '../../src/log';
 import { createIdentity } from '../../src/messaging/access/identity';
 import type { MessagingTables } from '../../src/messaging/model/tables';
+import { OwnRequests } from '../../src/own-requests';
 import { newWorkspace } from '../http/service';
 import { HostedService } from '../support/hosted-service';
 import { describeWithDatabase } from '../support/storage';
@@ -42,7 +43,10 @@ describeWithDatabase('whom a process sends for', (database) => {
   });
 
   function gateways(env: Record<string, string>, own?: Credentials) {
-    return openServiceGateways({ config: readConfig(env), credentials: () => own, db }, shutdown);
+    return openServiceGateways(
+      { config: readConfig(env), credentials: () => own, db, own: new OwnRequests() },
+      shutdown,
+    );
   }
 
   async function served(env: Record<string, string>, own?: Credentials): Promise<boolean[]> {

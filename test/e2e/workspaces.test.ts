@@ -1,3 +1,4 @@
+import { LIMITS } from '../../src/domain/limits';
 import {
   ApiClient,
   campaignDetail,
@@ -43,6 +44,21 @@ describe('campaigns of a second workspace', () => {
     expect((await campaignDetail(api, id)).counts.sms?.total).toBe(20);
     expect((await here.api.call('GET', `/api/campaign/${id}`)).status).toBe(404);
     expect((await here.api.call('GET', `/api/template/${template}`)).status).toBe(404);
+  }, 120_000);
+
+  test('are created as many at once as it may make requests, in the first workspace and in others', async () => {
+    const second = await addWorkspace(here.fanfare.baseUrl, here.credentials.user, 'Busy');
+    for (const credentials of [here.credentials, second]) {
+      const api = new ApiClient(here.fanfare.baseUrl, credentials, LIMITS.requestsAtOnceDefault);
+      clients.push(api);
+      const [list, template] = [await createList(api, 1, 'busy', 8_000_000), await createSmsTemplate(api)];
+      const answers = await Promise.all(
+        Array.from({ length: LIMITS.requestsAtOnceDefault }, (_, i) =>
+          createSmsCampaign(api, list, template, { name: `busy ${i}`, start: false }),
+        ),
+      );
+      expect(new Set(answers).size).toBe(LIMITS.requestsAtOnceDefault);
+    }
   }, 120_000);
 
   test('move none of the first one, whatever uids the second one sends under', async () => {

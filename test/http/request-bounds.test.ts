@@ -5,6 +5,7 @@ import { LIMITS } from '../../src/domain/limits';
 import type { Access } from '../../src/http/request/access';
 import type { Bound } from '../../src/http/request/request-bounds';
 import type { App } from '../../src/http/request/routing';
+import { OwnRequests } from '../../src/own-requests';
 import { until } from '../support/until';
 import { listen, type TestServer } from './service';
 
@@ -12,6 +13,7 @@ const access: Access = { role: 'viewer', scopes: ['read'] };
 const nobody = async () => undefined;
 
 describe('requests of a workspace', () => {
+  const own = new OwnRequests();
   let server: TestServer;
   let waiting: (() => void)[] = [];
 
@@ -35,6 +37,7 @@ describe('requests of a workspace', () => {
       },
       routes: [routes],
       requestBounds: { perSecond, atOnce: 3 },
+      own,
       publicUrl,
     });
   }
@@ -78,6 +81,20 @@ describe('requests of a workspace', () => {
     letGo();
     expect(await slow).toEqual([200, 200, 200]);
     await until('there is room', async () => (await get('/requests/quick')).status === 200);
+  });
+
+  test('what the process asks of itself is not counted, and no other process can ask as it does', async () => {
+    await start(10_000);
+    const slow = statuses('/requests/slow', 3);
+    await until('the slow requests wait', () => waiting.length === 3);
+    const status = async (more: Readonly<Record<string, string>>) =>
+      (await server.call('GET', '/requests/quick', { headers: { authorization: 'Bearer ws_a', ...more } }))
+        .status;
+    expect(await status(own.headers)).toBe(200);
+    expect(await status(new OwnRequests().headers)).toBe(429);
+    expect(await status({ 'x-fanfare-own': '' })).toBe(429);
+    letGo();
+    await slow;
   });
 
   test('a caller that leaves makes room', async () => {

@@ -24,6 +24,7 @@ import { createIdempotency, type Idempotency } from '../../src/messaging/idempot
 import type { MessagingTables } from '../../src/messaging/model/tables';
 import { createTemplateVersions } from '../../src/messaging/templates/template-versions';
 import { createTemplates } from '../../src/messaging/templates/templates';
+import type { OwnRequests } from '../../src/own-requests';
 
 export interface HttpAnswer {
   status: number;
@@ -54,6 +55,7 @@ export async function listen(options: {
   trustProxy?: string[] | undefined;
   bodyWithinMs?: number | undefined;
   requestBounds?: RequestBounds | undefined;
+  own?: OwnRequests | undefined;
   observe?: RequestObserver | undefined;
   log?: Log | undefined;
 }): Promise<TestServer> {

@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { Foreground } from '../../foreground';
 import type { Log } from '../../log';
+import type { OwnRequests } from '../../own-requests';
 import { sendProblem } from './problem';
 import type { App } from './routing';
 
@@ -25,9 +26,15 @@ export interface RequestBounds {
 
 /**
  * Bounds the requests of each workspace, so that one that floods leaves room for the others (api.md 17). Counted in
- * memory and per process, because a query for each request would cost what the bound saves.
+ * memory and per process, because a query for each request would cost what the bound saves. What this process asks of its own
+ * service is not counted, because a workspace whose requests fill the bound would refuse its own: each of fifty
+ * campaigns that are created at once asks for a template.
  */
-export function boundRequests(app: App, bounds: RequestBounds, foreground?: Foreground): void {
+export function boundRequests(
+  app: App,
+  bounds: RequestBounds,
+  { foreground, own }: { foreground?: Foreground | undefined; own?: OwnRequests | undefined },
+): void {
   const workspaces = new BoundedCache<Usage>(LIMITS.rateWindowKeys);
   const most: Record<Counted, number> = {
     requests: bounds.atOnce,
@@ -45,8 +52,9 @@ export function boundRequests(app: App, bounds: RequestBounds, foreground?: Fore
 
   app.addHook('onRequest', (request, reply, done) => {
     const bound = boundOf(request);
-    if (!request.caller || bound === 'sending') return done();
-    const usage = usageOf(request.caller.workspaceId);
+    const { caller } = request;
+    if (!caller || bound === 'sending' || own?.includes(request.headers)) return done();
+    const usage = usageOf(caller.workspaceId);
     if (usage[bound] >= most[bound]) {
       return done(tooMany(`${usage[bound]} ${bound} of this workspace are under way; wait for one to end`));
     }
