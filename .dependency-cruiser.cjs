@@ -24,6 +24,11 @@ const FOLDERS = [
     values: ['^src/domain/'],
     why: 'requests enter it and work asks it, and neither knows the other',
   },
+  {
+    name: 'own-requests',
+    at: '^src/own-requests\\.ts$',
+    why: 'the gateway sends the mark and the server knows it, and neither knows the other',
+  },
   { name: 'startup-error', at: '^src/startup-error\\.ts$' },
   {
     name: 'credentials',
@@ -138,6 +143,7 @@ const FOLDERS = [
       '^src/storage/storage',
       '^src/log',
       '^src/foreground',
+      '^src/own-requests',
       '^src/providers/(provider|vendor/(vendor|call-control))',
       '^src/oidc/',
     ],
