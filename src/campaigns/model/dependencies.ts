@@ -85,7 +85,6 @@ export interface CampaignHolds {
   release(workspaceId: string, campaignId: string): Promise<void>;
 }
 
-/** Starts a run's workflow and signals changes to it. The database is the truth in both cases. */
 export interface RunLaunch {
   runId: string;
   /** 1 at first; one more each time the run is started again after its end. */
@@ -106,6 +105,7 @@ export interface SendLaunch {
   isDue?: boolean;
 }
 
+/** Starts a run's workflow and signals changes to it. The database is the truth in both cases. */
 export interface RunLauncher {
   /**
    * Idempotent by `runId` and `launch`. A run whose launch was lost in a crash is launched by the next process.

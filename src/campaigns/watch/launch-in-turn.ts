@@ -8,7 +8,7 @@ import { LaunchesInTurn, type LaunchKind } from './launches-in-turn';
 type Launcher = Pick<RunLauncher, 'launch'> & Pick<SendLauncher, 'launchSend'>;
 
 export type InTurn<Given> = Given & {
-  /** What is woken now goes on by itself later. */
+  /** No more planned work should be taken over. */
   isFull(): boolean;
   stop(): void;
 };
@@ -57,13 +57,16 @@ const kindOfRuns = (db: Kysely<CampaignTables>, launcher: Launcher): LaunchKind<
   limits: { all: LIMITS.runsLaunched, each: LIMITS.runsLaunchedEach },
 });
 
+/** One that was put off until a window opened was started before, and sends only when it is woken. */
 const kindOfSends = (db: Kysely<CampaignTables>, launcher: Launcher): LaunchKind<SendLaunch> => ({
   keyOf: ({ sendId }) => sendId,
   give: (send) => launcher.launchSend(send),
   async unstarted(launched) {
     const { rows } = await sql<{ id: string }>`
       select id from durable_sends where id = any(${launched.map(({ sendId }) => sendId)}::text[])
-        and started_at is null and finished_at is null`.execute(db);
+        and finished_at is null and (started_at is null or state = 'waiting' and due_at <= now())`.execute(
+      db,
+    );
     const ids = new Set(rows.map(({ id }) => id));
     return launched.filter(({ sendId }) => ids.has(sendId));
   },

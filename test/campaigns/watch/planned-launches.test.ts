@@ -135,6 +135,26 @@ describeWithDatabase('planned runs and sends', (database) => {
     expect(await claimSend(db, id, true)).toBeUndefined();
   });
 
+  test('that were put off hold their places until they are sent or put off again', async () => {
+    const places = LIMITS.durableSendsLaunchedEach;
+    const workspaceId = newId('ws');
+    const ids = await Promise.all(
+      Array.from({ length: 2 * places }, () => createdSend(inSeconds(60), workspaceId)),
+    );
+    await sql`
+      update durable_sends set started_at = now(), due_at = now(), launch_at = now() where id = any(${ids}::text[])`.execute(
+      db,
+    );
+    asked = [];
+    await launchDue(db, launcher);
+    await new Promise((done) => setTimeout(done, 400));
+    expect(asked).toHaveLength(places);
+    const woken = asked.map((one) => one.replace('wake ', ''));
+    await sql`update durable_sends set state = 'sending' where id = ${woken[0]}`.execute(db);
+    await sql`update durable_sends set due_at = now() + interval '1 hour' where id = ${woken[1]}`.execute(db);
+    await until('two more are woken', () => asked.length === places + 2);
+  });
+
   test('are runs of campaigns too', async () => {
     const runId = newId('run');
     await sql`
