@@ -63,7 +63,7 @@ export async function checkInvariants({
       if (others.length > 0)
         report('nothing crosses workspaces', `${uid} was sent from ${others.join(', ')}`);
       if (state === 'unknown') unknown += 1;
-      if (!ENDS.has(state)) report('no recipient is lost', `${uid} is ${state} in a campaign that has ended`);
+      if (!ENDS.has(state)) report('no recipient is lost', `${uid} is ${state} in a campaign that is ${end}`);
       if (REACHED.has(state) && times === 0) {
         report('the ledger equals the carrier', `${uid} is ${state}, and the carrier never took it`);
       }
