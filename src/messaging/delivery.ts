@@ -28,7 +28,7 @@ import type { MessagingTables } from './model/tables';
 import { createAccept } from './outbox/accept/accept';
 import type { PolicySource, SenderRule } from './outbox/accept/policy-rules';
 import { createRechecks } from './outbox/accept/recheck';
-import { type Canceled, cancelMessages, createWithdrawals } from './outbox/cancel';
+import { type Canceled, cancelMessages, createWithdrawals, noteUnwanted } from './outbox/cancel';
 import type { ListUnsubscribe } from './outbox/deliver/list-unsubscribe';
 import { createStatusLookup } from './outbox/deliver/status-lookup';
 import { Dispatcher } from './outbox/dispatch';
@@ -252,6 +252,7 @@ class MessageDelivery implements Delivery {
     // The message has left. A call that still rings is taken back all the same, and its receipt says so.
     if (outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable') {
       await this.withdrawals.ofMessage(workspaceId, uid);
+      await noteUnwanted(this.deps.db, workspaceId, uid);
     }
     if (!outcome?.ok) throw outcome?.error;
     const canceled = outcome.answer;

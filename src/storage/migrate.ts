@@ -64,6 +64,7 @@ import * as roomForOutcomes from './migrations/0118-room-for-outcomes';
 import * as dueGroups from './migrations/0119-due-groups';
 import * as narrowIndexes from './migrations/0121-narrow-indexes';
 import * as plannedLaunches from './migrations/0122-planned-launches';
+import * as unwantedMessages from './migrations/0123-unwanted-messages';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -130,6 +131,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0120-due-groups-filled': dueGroups.FILLED,
   '0121-narrow-indexes': narrowIndexes.UP,
   '0122-planned-launches': plannedLaunches.UP,
+  '0123-unwanted-messages': unwantedMessages.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */

@@ -169,6 +169,7 @@ export interface MessagingTables {
     fence: number;
     provider: string;
     message_ids: string[];
+    unwanted: string[] | null;
     opened_at: CreatedAt;
   };
   holds: { workspace_id: string; campaign: string; created_at: CreatedAt };

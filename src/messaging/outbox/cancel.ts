@@ -129,6 +129,25 @@ async function recordCanceled(
   `.execute(trx);
 }
 
+/**
+ * Notes in its group that a message was canceled too late. If the group's process ends before the answer is recorded, and
+ * the tag is held, the message is not given to the provider again (deliver/recover.ts). A campaign that was canceled is
+ * held for good, and its message would otherwise stay in the group for ever.
+ *
+ * A statement of its own: who records results locks the group before the partition, and who cancels has the partition.
+ */
+export async function noteUnwanted(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  uid: string,
+): Promise<void> {
+  await sql`
+    update handover_batches b set unwanted = coalesce(b.unwanted, '{}') || m.id
+    from messages m
+    where m.workspace_id = ${workspaceId} and m.uid = ${uid} and b.lane = m.lane and m.id = any(b.message_ids)
+      and (b.unwanted is null or m.id <> all(b.unwanted))`.execute(db);
+}
+
 const openBatch = sql<boolean>`exists (
   select 1 from handover_batches b where b.lane = m.lane and m.id = any(b.message_ids)
 )`;

@@ -80,8 +80,13 @@ async function settleSome(
   if (group.partition.lost) return left;
   const held = isOfferedAgain(deps, group) ? left.filter((message) => mustWait(deps, message)) : [];
   const ready = held.length === 0 ? left : left.filter((message) => !held.includes(message));
-  if (ready.length === 0 && left.length > 0) return left;
   try {
+    const unwanted = await unwantedAmong(deps.db, group, held);
+    if (unwanted.length > 0) {
+      await settleUnknown(deps, group, unwanted);
+      return left.filter((message) => !unwanted.includes(message));
+    }
+    if (ready.length === 0 && left.length > 0) return left;
     // The provider counts what it is given again, whether or not it got it before.
     if (isOfferedAgain(deps, group) && !(await deps.limits.takeWhole(ready))) return left;
     await settle(deps, group, ready);
@@ -97,15 +102,28 @@ async function settle(deps: Deps, group: OpenGroup, messages: readonly OutgoingM
   const [first] = messages;
   if (!first) return abandonGroup(db, group.id);
   const count = messages.length;
-  // The default's recorder stands in for an account that is gone.
-  const way = ways.called(group.provider, first.channel) ?? ways.default(first.channel);
   if (isOfferedAgain(deps, group)) {
     log.info({ group: group.id, count }, 'Handing over again what a process was handing over when it ended');
-    return handOverAgain(deps, way, group, messages);
+    return handOverAgain(deps, wayOf(ways, group, first), group, messages);
   }
   log.warn({ group: group.id, count }, 'Messages are unknown: a process ended while handing them over');
-  await way.recorder.record(messages.map(asUnknown), { partition: group.partition, group });
+  await settleUnknown(deps, group, messages);
 }
+
+async function settleUnknown(
+  { ways }: Deps,
+  group: OpenGroup,
+  messages: readonly OutgoingMessage[],
+): Promise<void> {
+  const [first] = messages;
+  if (!first) return;
+  const { recorder } = wayOf(ways, group, first);
+  await recorder.record(messages.map(asUnknown), { partition: group.partition, group });
+}
+
+/** The default's recorder stands in for an account that is gone. */
+const wayOf = (ways: Deps['ways'], group: Group, { channel }: OutgoingMessage): ChannelWay =>
+  ways.called(group.provider, channel) ?? ways.default(channel);
 
 async function handOverAgain(
   deps: Deps,
@@ -139,6 +157,24 @@ const asUnknown = (message: OutgoingMessage): AttemptResult =>
  */
 const mustWait = ({ holds }: Deps, message: OutgoingMessage): boolean =>
   holds.isHeld(message) && !isExpired(message, Date.now());
+
+/**
+ * Of messages that must wait, those that were canceled (`noteUnwanted`). Their hold may never end, and they may have been
+ * sent before the crash.
+ */
+async function unwantedAmong(
+  db: Kysely<MessagingTables>,
+  group: Group,
+  held: readonly OutgoingMessage[],
+): Promise<OutgoingMessage[]> {
+  if (held.length === 0) return [];
+  const row = await db
+    .selectFrom('handover_batches')
+    .select('unwanted')
+    .where('id', '=', group.id)
+    .executeTakeFirst();
+  return held.filter(({ id }) => row?.unwanted?.includes(id));
+}
 
 function isOfferedAgain({ ways }: Deps, { provider, messages: [first] }: Group): boolean {
   return (
