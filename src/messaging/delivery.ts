@@ -55,7 +55,10 @@ export interface Delivery {
   /** Stories of those uids that the workspace has, in no order. */
   stories(workspaceId: string, uids: readonly string[]): Promise<MessageStory[]>;
   list(workspaceId: string, query: MessageList): Promise<{ messages: MessageRecord[]; next: string | null }>;
-  /** Fails with `not_cancelable` once a provider has the message or may have it. Repeating it is harmless. */
+  /**
+   * Fails with `not_cancelable` once a provider has the message or may have it. If the provider gives it back, it is canceled
+   * then. Repeating it is harmless.
+   */
   cancel(workspaceId: string, uid: string): Promise<TrackedMessage>;
   /** The workspace's due messages that no provider has, by class, as far as this process knows. */
   outboxDepth: OutboxCount['depth'];
@@ -103,6 +106,8 @@ export interface Delivery {
 }
 
 const DRAIN_MS = 5_000;
+/** A message that was put back while it was being canceled is canceled by the second try, unless it has left again. */
+const CANCEL_TRIES = 3;
 
 interface DeliveryDeps {
   db: Kysely<MessagingTables>;
@@ -248,12 +253,14 @@ class MessageDelivery implements Delivery {
   readonly list: Delivery['list'] = (workspaceId, query) => listMessages(this.requestDb, workspaceId, query);
 
   readonly cancel: Delivery['cancel'] = async (workspaceId, uid) => {
-    const [outcome] = await this.cancels.add(workspaceId, [uid]);
-    // The message has left. A call that still rings is taken back all the same, and its receipt says so.
-    if (outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable') {
-      await this.withdrawals.ofMessage(workspaceId, uid);
-      await noteUnwanted(this.deps.db, workspaceId, uid);
+    let [outcome] = await this.cancels.add(workspaceId, [uid]);
+    for (let tries = 1; isTooLate(outcome); tries++) {
+      const isOver = await noteUnwanted(this.deps.db, workspaceId, uid);
+      if (isOver || tries === CANCEL_TRIES) break;
+      [outcome] = await this.cancels.add(workspaceId, [uid]);
     }
+    // The message has left. A call that still rings is taken back all the same, and its receipt says so.
+    if (isTooLate(outcome)) await this.withdrawals.ofMessage(workspaceId, uid);
     if (!outcome?.ok) throw outcome?.error;
     const canceled = outcome.answer;
     if (canceled !== 'already_canceled') {
@@ -461,3 +468,6 @@ const unnamed = (id: string, channel: Channel): Account => ({
   ...{ id, name: id, kind: 'simulator', channels: [channel], settings: {}, secretNames: [] },
   ...{ workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },
 });
+
+const isTooLate = (outcome: Outcome<unknown> | undefined): boolean =>
+  outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable';

@@ -53,6 +53,11 @@ export class ScriptedProvider implements Provider {
     for (const answer of this.hung.splice(0)) answer(result);
   }
 
+  /** In the order in which the hung ones came. */
+  releaseEach(results: readonly HandOverResult[]): void {
+    for (const [i, answer] of this.hung.splice(0).entries()) answer(results[i] ?? { kind: 'unknown' });
+  }
+
   uids(): string[] {
     return this.taken.map((message) => message.uid);
   }

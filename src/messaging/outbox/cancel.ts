@@ -130,22 +130,29 @@ async function recordCanceled(
 }
 
 /**
- * Notes in its group that a message was canceled too late. If the group's process ends before the answer is recorded, and
- * the tag is held, the message is not given to the provider again (deliver/recover.ts). A campaign that was canceled is
- * held for good, and its message would otherwise stay in the group for ever.
+ * Notes in its group that a message was canceled while it may be with its provider. If the provider refuses it for the
+ * moment, or never got it, it is canceled then instead of put back (deliver/recorder.ts). If its process ends before the
+ * answer is recorded, and the tag is held, it is not given to the provider again (deliver/recover.ts). A campaign that was
+ * canceled is held for good, and would otherwise keep such messages for ever.
  *
- * A statement of its own: who records results locks the group before the partition, and who cancels has the partition.
+ * Returns false when the message is in no group and can be canceled, because it was put back in the meantime. A statement
+ * of its own: who records results locks the group before the partition, and who cancels has the partition.
  */
 export async function noteUnwanted(
   db: Kysely<MessagingTables>,
   workspaceId: string,
   uid: string,
-): Promise<void> {
-  await sql`
-    update handover_batches b set unwanted = coalesce(b.unwanted, '{}') || m.id
-    from messages m
-    where m.workspace_id = ${workspaceId} and m.uid = ${uid} and b.lane = m.lane and m.id = any(b.message_ids)
-      and (b.unwanted is null or m.id <> all(b.unwanted))`.execute(db);
+): Promise<boolean> {
+  const { rows } = await sql`
+    with m as (
+      select id, lane, state from messages where workspace_id = ${workspaceId} and uid = ${uid}
+    ), noted as (
+      update handover_batches b set
+        unwanted = case when m.id = any(b.unwanted) then b.unwanted else coalesce(b.unwanted, '{}') || m.id end
+      from m where b.lane = m.lane and m.id = any(b.message_ids) returning b.id
+    )
+    select from m where m.state in ('scheduled', 'accepted') and not exists (select from noted)`.execute(db);
+  return rows.length === 0;
 }
 
 const openBatch = sql<boolean>`exists (

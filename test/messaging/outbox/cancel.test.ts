@@ -1,6 +1,8 @@
 import { stoppedWorkspaces } from '../../../src/campaigns/stops/stops';
+import { noteUnwanted } from '../../../src/messaging/outbox/cancel';
 import { openGroup } from '../../../src/messaging/outbox/deliver/groups';
 import { readWaiting } from '../../../src/messaging/outbox/queue/due-messages';
+import type { HandOverResult } from '../../../src/providers/provider';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { addTemplate, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
@@ -42,6 +44,48 @@ describeWithDatabase('canceling', (database) => {
       code: 'not_cancelable',
     });
     await expect(one.delivery.cancel(rig.workspaceId, 'none')).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('a message that its provider gives back is canceled if a cancel came too late, and the others of its group wait', async () => {
+    const provider = one.sms;
+    provider.script = provider.hang;
+    const uids = ['back', 'kept-back', 'stays', 'taken'];
+    await one.delivery.acceptMany(
+      rig.workspaceId,
+      uids.map((uid) => rig.sms(uid)),
+    );
+    await until('all are on their way', () => uids.every((uid) => provider.uids().includes(uid)));
+    for (const uid of ['back', 'kept-back', 'taken']) {
+      const canceling = one.delivery.cancel(rig.workspaceId, uid);
+      await expect(canceling).rejects.toMatchObject({ code: 'not_cancelable' });
+    }
+    provider.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    const order = provider.taken.slice(-uids.length).map(({ uid }) => uid);
+    const answers: Record<string, HandOverResult> = {
+      back: { kind: 'transient', code: 'http_503' },
+      'kept-back': { kind: 'stayed' },
+      stays: { kind: 'transient', code: 'http_503' },
+      taken: { kind: 'accepted', providerId: 'p' },
+    };
+    provider.releaseEach(order.map((uid) => answers[uid] ?? { kind: 'unknown' }));
+    await until('the one that was not canceled is sent', async () => (await rig.states()).stays === 'sent');
+    expect(await rig.states()).toMatchObject({
+      back: 'canceled',
+      'kept-back': 'canceled',
+      taken: 'sent',
+    });
+    expect(provider.uids().filter((uid) => uid === 'back')).toEqual(['back']);
+    const { events } = await one.delivery.track(rig.workspaceId, 'back');
+    expect(events.map(({ type }) => type)).toEqual(['accepted', 'canceled']);
+    expect(await rig.db.selectFrom('handover_batches').select('id').execute()).toEqual([]);
+  });
+
+  test('a message that was put back while it was canceled is canceled by another try', async () => {
+    await accept(rig.sms('put-back', { sendAt: new Date(Date.now() + 60_000).toISOString() }));
+    // As it is for one who asks after its group was closed, and before its end was recorded.
+    expect(await noteUnwanted(rig.db, rig.workspaceId, 'put-back')).toBe(false);
+    await one.delivery.cancel(rig.workspaceId, 'put-back');
+    expect(await noteUnwanted(rig.db, rig.workspaceId, 'put-back')).toBe(true);
   });
 
   test('a message that was left over when a hand-over was full is not sent once it is canceled', async () => {

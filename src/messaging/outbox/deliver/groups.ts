@@ -19,6 +19,7 @@ import type { Partition } from '../queue/partitions';
  *   recorded  a result that ends a message takes it out of the table's due messages; one that lets it wait for its
  *             next try takes its id out of the row
  *   closed    the last result deletes the row, in the statement that records it
+ *   unwanted  messages that were canceled meanwhile; the row does not let them go back among those that wait
  *
  * A crash leaves in doubt the messages of the row that are still due. A result is recorded only while the row is there,
  * so that after another process has settled the group, a late answer changes nothing.
@@ -162,7 +163,8 @@ export interface Recorded {
  * Records results on messages of one workspace and one partition in one statement, and closes the groups named in
  * `closing`. Verdicts without a group need the partition to be ours: a process that was frozen could otherwise expire what
  * its successor is handing over. Answers the groups that were still there (`''` stands for the partition); of the
- * others nothing was written.
+ * others nothing was written. Nor was anything of a group in which a message that is to wait was canceled
+ * (`canceledAmong`).
  */
 export async function recordResults(
   db: Kysely<MessagingTables>,
@@ -173,17 +175,18 @@ export async function recordResults(
   const attemptResults = results.map(({ attemptResult }) => attemptResult);
   const groupIds = results.map(({ group }) => group?.id ?? '');
   const { kept, shrinking, waitingIds } = groupsLeftOpen(results, closing);
+  const mayPutBack = sql`(unwanted is null or not unwanted && ${waitingIds}::text[])`;
   const count = attemptResults.length;
   const at = new Date().toISOString();
   const events = attemptResults.map((attemptResult) => eventOfAttemptResult(attemptResult, provider));
   const { rows } = await sql<{ ours: string[] | null }>`
     with given as (select ${JSON.stringify(events)}::json as events),
     closed as (
-      delete from handover_batches where id = any(${[...closing]}::text[]) returning id
+      delete from handover_batches where id = any(${[...closing]}::text[]) and ${mayPutBack} returning id
     ), shrunk as (
       update handover_batches set message_ids = array(
         select m.id from unnest(message_ids) as m(id) where m.id <> all(${waitingIds}::text[])
-      ) where id = any(${shrinking}::text[]) returning id
+      ) where id = any(${shrinking}::text[]) and ${mayPutBack} returning id
     ), kept as (
       select id from handover_batches
       where id = any(${kept}::text[]) for key share
@@ -232,6 +235,34 @@ export async function recordResults(
     select (select array_agg(id) from ours) as ours
   `.execute(db);
   return new Set(rows[0]?.ours ?? []);
+}
+
+/**
+ * The results of groups that are still there, in which messages were canceled that were to wait: these are canceled
+ * instead, with the same hand-overs counted. Results of other groups are left out.
+ */
+export async function canceledAmong(
+  db: Kysely<MessagingTables>,
+  results: readonly Recorded[],
+): Promise<Recorded[]> {
+  const ids = new Set(results.flatMap(({ group }) => group?.id ?? []));
+  if (ids.size === 0) return [];
+  const rows = await db
+    .selectFrom('handover_batches')
+    .select(['id', 'unwanted'])
+    .where('id', '=', sql<string>`any(${[...ids]}::text[])`)
+    .where('unwanted', 'is not', null)
+    .execute();
+  const unwanted = new Map(rows.map((row) => [row.id, new Set(row.unwanted)]));
+  return results.flatMap(({ attemptResult, group }) => {
+    const ofGroup = group && unwanted.get(group.id);
+    if (!ofGroup) return [];
+    const { message, attempt, at } = attemptResult;
+    const isCanceled = attemptResult.retryAtMs !== undefined && ofGroup.has(message.id);
+    return [
+      { attemptResult: isCanceled ? { message, state: 'canceled', attempt, at } : attemptResult, group },
+    ];
+  });
 }
 
 /**

@@ -9,7 +9,7 @@ import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import { foundIn, suppressFound } from '../../receipts/receipt-suppression';
 import type { Partition, Partitions } from '../queue/partitions';
-import { type Group, type Recorded, recordResults } from './groups';
+import { canceledAmong, type Group, type Recorded, recordResults } from './groups';
 
 /** A group as this process knows it: how many of its messages nothing is recorded of yet. */
 export interface OpenGroup extends Group {
@@ -154,7 +154,6 @@ export class Recorder {
 
   /** Records results of one workspace. */
   private async writePart(results: readonly Recorded[], partition: Partition): Promise<void> {
-    const { onRecorded, onNotOurs, partitions, log } = this.deps;
     const closing = new Set<string>();
     for (const { group } of results) {
       const open = group as OpenGroup | undefined;
@@ -162,12 +161,27 @@ export class Recorder {
       open.unrecorded -= 1;
       if (open.unrecorded === 0) closing.add(open.id);
     }
+    await this.writeCounted(results, partition, closing);
+  }
+
+  private async writeCounted(
+    results: readonly Recorded[],
+    partition: Partition,
+    closing: ReadonlySet<string>,
+  ): Promise<void> {
+    const { db, onRecorded, onNotOurs, partitions, log } = this.deps;
     const written = await this.writeOnce(results, partition, closing);
     if (!written) return onNotOurs(results);
     const ours = results.filter(({ group }) => written.ours.has(group?.id ?? ''));
     if (ours.length > 0) await onRecorded(written.kept(ours));
     if (ours.length === results.length) return;
-    const others = results.filter(({ group }) => !written.ours.has(group?.id ?? ''));
+    const left = results.filter(({ group }) => !written.ours.has(group?.id ?? ''));
+    const canceled = (await this.untilDone(() => canceledAmong(db, left))) ?? [];
+    // More may be canceled meanwhile, each message once.
+    if (canceled.length > 0) await this.writeCounted(canceled, partition, closing);
+    const open = new Set(canceled.map(({ group }) => group?.id));
+    const others = left.filter(({ group }) => !open.has(group?.id));
+    if (others.length === 0) return;
     if (others.some(({ group }) => group === undefined))
       await this.untilDone(() => partitions.lose(partition));
     else log.warn({ count: others.length }, 'Hand-overs were already accounted for');
