@@ -18,7 +18,7 @@ import { type AbortWatch, isWatched } from '../src/campaigns/outcomes/abort-watc
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger';
 import { readCounts } from '../src/campaigns/runs/ledger-counts';
 import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/rate-limit';
-import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
+import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
 import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import { callOptions } from '../src/domain/call-options';
 import type { CallEnding, CallOutcome, CallStep } from '../src/domain/call-policy';
@@ -240,6 +240,7 @@ class CallPlacer {
   ): Promise<PlaceCallOutcome> {
     switch (answer?.kind) {
       case 'accepted':
+        await this.takeBackIfCanceled(input, run, able);
         if (able.has('events')) return { kind: 'placed' };
         // The service reports no events, so that a second call could never be decided on.
         await endRecipient(this.deps.db, input, 'accepted', undefined);
@@ -263,6 +264,19 @@ class CallPlacer {
         await endRecipient(this.deps.db, input, 'unknown', 'answer_lost');
         return { kind: 'over' };
     }
+  }
+
+  /**
+   * A cancel that asked the service before this call was there did not find it, and the hold of a canceled campaign never
+   * ends. The feed tells what has become of the call.
+   */
+  private async takeBackIfCanceled(
+    { runId, seq, attempt }: CallKey,
+    { workspaceId }: RunPlan,
+    able: ReadonlySet<Capability>,
+  ): Promise<void> {
+    if (!able.has('holds') || (await readControl(this.deps.db, runId)) !== 'cancel') return;
+    await this.deps.gatewayFor(workspaceId).cancel(messageUid({ runId, channel: 'voice', seq }, attempt));
   }
 
   private async redialWait({ runId }: CallKey): Promise<number | undefined> {

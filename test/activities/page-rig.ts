@@ -35,6 +35,8 @@ export class StubService {
   };
   /** What a campaign's messages are asked to do: PUT holds them, DELETE lets them go. */
   hold: (method: string, response: ServerResponse) => void = (_, response) => reply(response, 200);
+  /** The uids that it was asked to cancel. */
+  readonly canceled: string[] = [];
   private readonly server = createServer((request, response) => {
     let text = '';
     request.on('data', (chunk) => (text += chunk));
@@ -42,6 +44,10 @@ export class StubService {
       const { pathname, searchParams } = new URL(request.url ?? '', 'http://stub');
       if (pathname === '/events') return this.feed(Number(searchParams.get('after') ?? 0), response);
       if (pathname.startsWith('/holds/')) return this.hold(request.method ?? '', response);
+      if (pathname.startsWith('/messages/') && request.method === 'DELETE') {
+        this.canceled.push(decodeURIComponent(pathname.slice('/messages/'.length)));
+        return reply(response, 200);
+      }
       if (pathname !== '/send-msg') return this.token(response);
       const message = JSON.parse(text) as Sent;
       this.sent.push(message);

@@ -250,6 +250,21 @@ describeWithDatabase('retries of a page', (database) => {
     expect(service.sent).toHaveLength(3);
   });
 
+  test('takes back a call that reaches the service when its run is canceled already', async () => {
+    const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice' });
+    service.capabilities = ['events', 'holds'];
+    service.answer = (_, response) => {
+      db.updateTable('runs')
+        .set({ control: 'cancel' })
+        .where('id', '=', runId)
+        .execute()
+        .then(() => reply(response, 202));
+    };
+    // The feed tells that it is canceled.
+    expect(await rig.placeCall(runId)).toEqual({ kind: 'placed' });
+    expect(service.canceled).toEqual(service.uids);
+  });
+
   test('places no call after its time', async () => {
     const { runId } = await plantAudience(db, {
       contacts: 1,
