@@ -7,6 +7,7 @@ import {
   callStarts,
   endRecipient,
   holdCall,
+  isCallOpen,
   markCalling,
   openCall,
   readCallEnding,
@@ -25,12 +26,12 @@ import type { CallEnding, CallOutcome, CallStep } from '../src/domain/call-polic
 import { type CallTimes, silenceOf } from '../src/domain/call-silence';
 import type { Control } from '../src/domain/campaign';
 import { deliveryRule } from '../src/domain/delivery-rule';
-import { DomainError, isDomainError } from '../src/domain/errors';
+import { DomainError, ERRORS, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
 import { inParallel } from '../src/domain/in-parallel';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
-import type { Capability, SendAnswer } from '../src/gateway/gateway';
+import type { CancelAnswer, Capability, SendAnswer } from '../src/gateway/gateway';
 import { capCall, releaseCall } from './caps';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
@@ -154,8 +155,11 @@ class CallPlacer {
    */
   readonly placeCall = async (input: CallKey & { from: number }): Promise<PlaceCallOutcome> => {
     const run = await loadRun(this.deps.db, input.runId);
-    if (run.control !== 'run') return { kind: 'stopped', control: run.control };
-    return stoppingRun(this.deps.db, run, () => this.place(input, run));
+    const stopped = (control: Exclude<Control, 'run'>) =>
+      control === 'cancel' ? this.giveUp(input, run) : { kind: 'stopped' as const, control };
+    if (run.control !== 'run') return stopped(run.control);
+    const placed = await stoppingRun(this.deps.db, run, () => this.place(input, run));
+    return placed.kind === 'stopped' ? stopped(placed.control) : placed;
   };
 
   /**
@@ -213,7 +217,7 @@ class CallPlacer {
     const [answer] = await gateway
       .send([
         {
-          uid: messageUid({ runId: input.runId, channel: 'voice', seq: input.seq }, input.attempt),
+          uid: callUid(input),
           channel: 'voice',
           to: opening.address,
           from: settings.from,
@@ -271,12 +275,39 @@ class CallPlacer {
    * ends. The feed tells what has become of the call.
    */
   private async takeBackIfCanceled(
-    { runId, seq, attempt }: CallKey,
+    input: CallKey,
     { workspaceId }: RunPlan,
     able: ReadonlySet<Capability>,
   ): Promise<void> {
-    if (!able.has('holds') || (await readControl(this.deps.db, runId)) !== 'cancel') return;
-    await this.deps.gatewayFor(workspaceId).cancel(messageUid({ runId, channel: 'voice', seq }, attempt));
+    if (!able.has('holds') || (await readControl(this.deps.db, input.runId)) !== 'cancel') return;
+    await this.deps.gatewayFor(workspaceId).cancel(callUid(input));
+  }
+
+  /**
+   * The run is canceled. An earlier attempt may have asked for this call without hearing the answer. Then the service is
+   * asked to take it back, and the feed tells what has become of it.
+   */
+  private async giveUp(input: CallKey, run: RunPlan): Promise<PlaceCallOutcome> {
+    const stopped = { kind: 'stopped', control: 'cancel' } as const;
+    if (!(await isCallOpen(this.deps.db, input))) return stopped;
+    const answer = await this.askBack(input, run);
+    if (answer === 'absent') return stopped;
+    if (answer !== 'untold') return { kind: 'placed' };
+    await endRecipient(this.deps.db, input, 'unknown', 'answer_lost');
+    return { kind: 'over' };
+  }
+
+  private async askBack(input: CallKey, { workspaceId }: RunPlan): Promise<CancelAnswer | 'untold'> {
+    const gateway = this.deps.gatewayFor(workspaceId);
+    try {
+      const able = await gateway.capabilities();
+      if (!able.has('holds') || !able.has('events')) return 'untold';
+      return await gateway.cancel(callUid(input));
+    } catch (error) {
+      const retry = isDomainError(error) ? ERRORS[error.code].retry : 'unknown';
+      if (retry === 'account' || retry === 'permanent') return 'untold';
+      throw error;
+    }
   }
 
   private async redialWait({ runId }: CallKey): Promise<number | undefined> {
@@ -295,5 +326,8 @@ interface Dialled {
   opening: Extract<Awaited<ReturnType<typeof openCall>>, { kind: 'open' }>;
   able: ReadonlySet<Capability>;
 }
+
+const callUid = ({ runId, seq, attempt }: CallKey): string =>
+  messageUid({ runId, channel: 'voice', seq }, attempt);
 
 const laterThan = (now: number, next: number) => (next > now ? new Date(next) : undefined);

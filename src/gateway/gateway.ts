@@ -37,9 +37,11 @@ export interface Gateway {
   hold(campaign: string): Promise<void>;
   release(campaign: string): Promise<void>;
   /** Needs `holds`. `late`: handed over already; `absent`: the service never had it. */
-  cancel(uid: string): Promise<'canceled' | 'late' | 'absent'>;
+  cancel(uid: string): Promise<CancelAnswer>;
   close(): Promise<void>;
 }
+
+export type CancelAnswer = 'canceled' | 'late' | 'absent';
 
 export type Capability = 'bulk' | 'checks' | 'events' | 'holds' | 'idempotent' | 'stories';
 

@@ -6,7 +6,7 @@ import type { MessageEvent } from '../domain/message';
 import type { MessageStory } from '../domain/message-history';
 import type { SendingFinding, SendingQuestion } from '../domain/sending-question';
 import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
-import type { Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
+import type { CancelAnswer, Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
 import { campaignRoom, OutboxRoom } from './outbox-room';
 import { bulkAnswers, lostAnswer, messageAnswer, NOT_SENT, strangeAnswer } from './send-answer';
 import { requestToken, type Token, TokenSource } from './token-source';
@@ -167,7 +167,7 @@ class HttpGateway implements Gateway {
     if (answer.status >= 300 && answer.status !== 404) throw refusal('DELETE /holds', answer);
   }
 
-  async cancel(uid: string): Promise<'canceled' | 'late' | 'absent'> {
+  async cancel(uid: string): Promise<CancelAnswer> {
     const answer = await this.call('send', 'DELETE', `/messages/${encodeURIComponent(uid)}`);
     if (answer.status === 404) return 'absent';
     if (answer.status === 409) return 'late';

@@ -35,6 +35,7 @@ export class StubService {
   };
   /** What a campaign's messages are asked to do: PUT holds them, DELETE lets them go. */
   hold: (method: string, response: ServerResponse) => void = (_, response) => reply(response, 200);
+  cancel: (response: ServerResponse) => void = (response) => reply(response, 200);
   /** The uids that it was asked to cancel. */
   readonly canceled: string[] = [];
   private readonly server = createServer((request, response) => {
@@ -46,7 +47,7 @@ export class StubService {
       if (pathname.startsWith('/holds/')) return this.hold(request.method ?? '', response);
       if (pathname.startsWith('/messages/') && request.method === 'DELETE') {
         this.canceled.push(decodeURIComponent(pathname.slice('/messages/'.length)));
-        return reply(response, 200);
+        return this.cancel(response);
       }
       if (pathname !== '/send-msg') return this.token(response);
       const message = JSON.parse(text) as Sent;

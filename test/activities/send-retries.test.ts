@@ -265,6 +265,44 @@ describeWithDatabase('retries of a page', (database) => {
     expect(service.canceled).toEqual(service.uids);
   });
 
+  describe('asks the service about a call in doubt when its run is canceled', () => {
+    async function inDoubt(capabilities: string[]) {
+      const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice' });
+      service.capabilities = capabilities;
+      // The service may have it, and its answer is lost.
+      service.answer = (_, response) => response.destroy();
+      await rig.placeCall(runId);
+      await db.updateTable('runs').set({ control: 'cancel' }).where('id', '=', runId).execute();
+      return runId;
+    }
+
+    test.each([
+      [404, { kind: 'stopped', control: 'cancel' }],
+      [200, { kind: 'placed' }],
+      [409, { kind: 'placed' }],
+    ] as const)('which answers %d', async (status, outcome) => {
+      const runId = await inDoubt(['events', 'holds', 'idempotent']);
+      service.cancel = (response) => reply(response, status);
+      expect(await rig.placeCall(runId)).toEqual(outcome);
+      expect(service.canceled).toEqual([messageUid({ runId, channel: 'voice', seq: 0 }, 1)]);
+      expect(service.sent).toHaveLength(1);
+    });
+
+    test('which cannot tell, or refuses us', async () => {
+      const refused = await inDoubt(['events', 'holds', 'idempotent']);
+      service.cancel = (response) => reply(response, 403);
+      expect(await rig.placeCall(refused)).toEqual({ kind: 'over' });
+      expect(await rig.recipient(refused, 0)).toMatchObject({ state: 'unknown', code: 'answer_lost' });
+    });
+
+    test('which was never asked for the call', async () => {
+      const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice' });
+      await db.updateTable('runs').set({ control: 'cancel' }).where('id', '=', runId).execute();
+      expect(await rig.placeCall(runId)).toEqual({ kind: 'stopped', control: 'cancel' });
+      expect(service.canceled).toEqual([]);
+    });
+  });
+
   test('places no call after its time', async () => {
     const { runId } = await plantAudience(db, {
       contacts: 1,

@@ -103,6 +103,19 @@ async function isAskedAgain(tx: Transaction<CampaignTables>, key: CallKey): Prom
   return numUpdatedRows === 1n;
 }
 
+/** Whether the service was asked for the call, or was about to be, and nothing is known of its end. */
+export async function isCallOpen(db: Kysely<CampaignTables>, key: CallKey): Promise<boolean> {
+  const row = await db
+    .selectFrom('calls')
+    .select('seq')
+    .where('run_id', '=', key.runId)
+    .where('seq', '=', key.seq)
+    .where('attempt', '=', key.attempt)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Frees the slots of the recipient's calls up to this attempt. */
 async function freePlace(
   tx: Transaction<CampaignTables>,
