@@ -36,6 +36,7 @@ import { capCall, releaseCall } from './caps';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
+import { idleUntil } from './idle';
 import { awaitRateLimit } from './send-permission';
 import { accountRefused, stoppingRun } from './stop-run';
 
@@ -118,9 +119,7 @@ class CallPlacer {
       if (taking.kind === 'idle' && free <= 0) continue;
       if (taking.kind === 'idle') {
         if (calls) return { kind: 'started', calls };
-        return taking.until
-          ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()) }
-          : { kind: 'idle' };
+        return idleUntil(this.deps.db, input.runId, taking.until);
       }
       const { page } = taking;
       while (page.resolved < page.size) {

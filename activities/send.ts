@@ -35,6 +35,7 @@ import {
 import type { ActivityDeps } from './deps';
 import { stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
+import { idleUntil } from './idle';
 import { PageWorkers } from './page-workers';
 import { awaitRateLimit, awaitRoom, type CurrentLot, currentLot } from './send-permission';
 import { accountRefused, stoppingRun } from './stop-run';
@@ -92,7 +93,9 @@ class PageSender {
       const taking = await takePage(this.deps.db, input, pageAtPace(pace, size), new Date(notBefore));
       if (taking.kind === 'stopped') return taking;
       if (taking.kind === 'idle')
-        return aside && taking.until ? { ...idle(taking.until), aside } : idle(taking.until);
+        return aside && taking.until
+          ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()), aside }
+          : idleUntil(this.deps.db, input.runId, taking.until);
       const outcome = await stoppingRun(this.deps.db, input, () => this.sendOpenPage(run, taking.page));
       const longest = pace ? LIMITS.sendRoundMs : LIMITS.sendRoundFastMs;
       // Every activity costs the server six events, also one that finds no page.
@@ -254,10 +257,6 @@ const ASIDE_MS = 30 * 60_000;
 /** One page worker keeps up with a low rate. Two would hold a page and an activity each, and only wait for each other. */
 function isAside({ lane }: SendPageInput, pace: number | undefined): boolean {
   return lane > 0 && pace !== undefined && pace < LIMITS.paceSecondPageWorker;
-}
-
-function idle(until: Date | undefined): { kind: 'idle'; waitMs?: number } {
-  return until ? { kind: 'idle', waitMs: Math.max(0, until.getTime() - Date.now()) } : { kind: 'idle' };
 }
 
 function uidOf(page: OpenPage, { seq, attempt }: PageRecipient): string {

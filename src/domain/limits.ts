@@ -829,6 +829,8 @@ export const LIMITS = {
   plannedPerLook: 2_500,
   /** What is due sooner is not woken, because its workflow may as well start by itself. */
   plannedAheadMs: 5_000,
+  /** Shards that sleep for so long are woken in turn as well. Shorter waits are those of retries. */
+  plannedWakeMs: 60_000,
   /** So much later its workflow goes on by itself, if the process that was to wake it was killed in between. */
   plannedGraceMs: 30_000,
   /** Of each kind, what waits in memory to be launched, at 300 bytes each; what comes further is left to the reconciler. */

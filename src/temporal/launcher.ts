@@ -9,16 +9,24 @@ import type {
   RunLauncher,
   RunWaker,
   SendLauncher,
+  ShardWaker,
 } from '../campaigns/model/dependencies';
 import { DomainError } from '../domain/errors';
-import { campaignRunWorkflowId, durableSendWorkflowId, voiceCallWorkflowId } from '../domain/ids';
+import {
+  campaignRunWorkflowId,
+  channelShardWorkflowId,
+  durableSendWorkflowId,
+  voiceCallWorkflowId,
+} from '../domain/ids';
+import { inParallel } from '../domain/in-parallel';
 import { TASK_QUEUES } from '../domain/task-queues';
 import { createSchedules } from './schedules';
 
 /** An update waits for a worker; its caller should wait no longer than this. */
 const CONTROL_DEADLINE_MS = 10_000;
+const SHARDS_AT_ONCE = 8;
 
-export type Launcher = RunLauncher & RunWaker & SendLauncher & CallReviver & CampaignSchedules;
+export type Launcher = RunLauncher & RunWaker & ShardWaker & SendLauncher & CallReviver & CampaignSchedules;
 
 /**
  * Starts and signals workflows by their type names, without loading workflow code. Every call may be repeated,
@@ -28,6 +36,7 @@ export function createLauncher(client: Client): Launcher {
   return {
     ...createSchedules(client),
     ...createSendLauncher(client),
+    ...createWakers(client),
 
     async launch({ runId, launch, workspaceId, startAt, isDue }) {
       const options = {
@@ -70,11 +79,6 @@ export function createLauncher(client: Client): Launcher {
       }
     },
 
-    async wakeRun({ runId, launch }) {
-      const handle = client.workflow.getHandle(campaignRunWorkflowId(runId, launch));
-      await ignoring(WorkflowNotFoundError, handle.signal(NAMES.wake));
-    },
-
     async reviveCall({ runId, seq, from, policy, goOn }) {
       await ignoring(
         WorkflowExecutionAlreadyStartedError,
@@ -85,6 +89,24 @@ export function createLauncher(client: Client): Launcher {
           workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
           args: [{ runId, seq, from, policy, goOn } satisfies VoiceCallInput],
         }),
+      );
+    },
+  };
+}
+
+function createWakers(client: Client): RunWaker & ShardWaker {
+  return {
+    async wakeRun({ runId, launch }) {
+      const handle = client.workflow.getHandle(campaignRunWorkflowId(runId, launch));
+      await ignoring(WorkflowNotFoundError, handle.signal(NAMES.wake));
+    },
+
+    async wakeShards({ runId, launch, shards }) {
+      await inParallel(shards, SHARDS_AT_ONCE, ({ channel, shard }) =>
+        ignoring(
+          WorkflowNotFoundError,
+          client.workflow.getHandle(channelShardWorkflowId(runId, launch, channel, shard)).signal(NAMES.wake),
+        ),
       );
     },
   };

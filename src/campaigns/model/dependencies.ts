@@ -95,6 +95,8 @@ export interface RunLaunch {
   startAt?: Date | undefined;
   /** It was planned, and its time has come: its workflow waits, and is woken. */
   isDue?: boolean;
+  /** It has begun, and its shards have slept until now. */
+  isAsleep?: boolean;
 }
 
 export interface SendLaunch {
@@ -130,6 +132,15 @@ export interface CallReviver {
 /** Wakes a sleeping run's workflow. Has no effect when it is awake, or has ended. */
 export interface RunWaker {
   wakeRun(run: { runId: string; launch: number }): Promise<void>;
+}
+
+/** Wakes the workflows of a run's shards, in the same way. */
+export interface ShardWaker {
+  wakeShards(run: {
+    runId: string;
+    launch: number;
+    shards: readonly { channel: Channel; shard: number }[];
+  }): Promise<void>;
 }
 
 /** Temporal schedules of recurring campaigns. The database is the truth, and a schedule that differs is corrected. */

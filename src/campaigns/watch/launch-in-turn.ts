@@ -1,11 +1,12 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { RunLaunch, RunLauncher, SendLaunch, SendLauncher } from '../model/dependencies';
+import type { RunLaunch, RunLauncher, SendLaunch, SendLauncher, ShardWaker } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
+import { unfinishedShards } from '../runs/planned-wake';
 import { LaunchesInTurn, type LaunchKind } from './launches-in-turn';
 
-type Launcher = Pick<RunLauncher, 'launch'> & Pick<SendLauncher, 'launchSend'>;
+type Launcher = Pick<RunLauncher, 'launch'> & Pick<SendLauncher, 'launchSend'> & ShardWaker;
 
 export type InTurn<Given> = Given & {
   /** No more planned work should be taken over. */
@@ -46,16 +47,27 @@ const twice = <Launches>(make: () => Launches): [Launches, Launches] => [make(),
  */
 const kindOfRuns = (db: Kysely<CampaignTables>, launcher: Launcher): LaunchKind<RunLaunch> => ({
   keyOf: ({ runId, launch }) => `${runId}:${launch}`,
-  give: (run) => launcher.launch(run),
+  async give(run) {
+    if (!run.isAsleep) return launcher.launch(run);
+    await launcher.wakeShards({ ...run, shards: await unfinishedShards(db, run.runId) });
+  },
   async unstarted(launched) {
+    const woken = launched.flatMap(({ runId, isAsleep }) => (isAsleep ? [runId] : []));
     const { rows } = await sql<{ id: string }>`
-      select id from runs r where id = any(${launched.map(({ runId }) => runId)}::text[]) and phase = 'planning'
+      select id from runs r where id = any(${launched.map(({ runId }) => runId)}::text[])
+        and (phase = 'planning' or id = any(${woken}::text[]) and launch_at is null and ${hasUnsent})
         and not exists (select from pages p where p.run_id = r.id)`.execute(db);
     const ids = new Set(rows.map(({ id }) => id));
     return launched.filter(({ runId }) => ids.has(runId));
   },
   limits: { all: LIMITS.runsLaunched, each: LIMITS.runsLaunchedEach },
 });
+
+/** SQL: a run `r` with something to send. One whose shards sleep again has planned when they wake. */
+const hasUnsent = sql`exists (
+  select from shards s where s.run_id = r.id and (s.next_seq < s.to_seq or exists (
+    select from recipients w where w.run_id = s.run_id and w.channel = s.channel and w.shard = s.shard
+      and w.state = 'waiting' and w.waits and w.retry_at <= now())))`;
 
 /** One that was put off until a window opened was started before, and sends only when it is woken. */
 const kindOfSends = (db: Kysely<CampaignTables>, launcher: Launcher): LaunchKind<SendLaunch> => ({

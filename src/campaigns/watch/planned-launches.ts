@@ -2,12 +2,12 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { RunLauncher, SendLauncher } from '../model/dependencies';
+import type { RunLauncher, SendLauncher, ShardWaker } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { isStopped } from '../stops/stops';
 import type { InTurn } from './launch-in-turn';
 
-type Launcher = InTurn<Pick<RunLauncher, 'launch'> & Pick<SendLauncher, 'launchSend'>>;
+type Launcher = InTurn<Pick<RunLauncher, 'launch'> & Pick<SendLauncher, 'launchSend'> & ShardWaker>;
 
 const AT_ONCE = 8;
 
@@ -55,6 +55,8 @@ interface Due {
   /** Null for a send. */
   campaignId: string | null;
   launch: number;
+  /** A run that has begun, whose shards sleep. */
+  isAsleep: boolean;
 }
 
 /**
@@ -63,19 +65,21 @@ interface Due {
  */
 export async function launchDue(db: Kysely<CampaignTables>, launcher: Launcher): Promise<void> {
   const { rows } = await sql<Due>`
-    with run as (${takeDue(sql`runs`)} returning id, workspace_id, campaign_id, launches),
+    with run as (${takeDue(sql`runs`)} returning id, workspace_id, campaign_id, launches, phase),
       send as (${takeDue(sql`durable_sends`)} returning id, workspace_id, finished_at)
-    select id, workspace_id as "workspaceId", campaign_id as "campaignId", launches as launch from run
+    select id, workspace_id as "workspaceId", campaign_id as "campaignId", launches as launch,
+      phase not in ('scheduled', 'planning') as "isAsleep" from run
+    where phase not in ('completed', 'canceled', 'failed')
     union all
-    select id, workspace_id, null, null from send
+    select id, workspace_id, null, null, false from send
     where finished_at is null and not ${isStopped(sql`send.workspace_id`)}`.execute(db);
   const failures: unknown[] = [];
   const fail = (error: unknown) => void failures.push(error);
-  await inParallel(rows, AT_ONCE, ({ id, workspaceId, campaignId, launch }) => {
+  await inParallel(rows, AT_ONCE, ({ id, workspaceId, campaignId, launch, isAsleep }) => {
     const launched =
       campaignId === null
         ? launcher.launchSend({ sendId: id, workspaceId, isDue: true })
-        : launcher.launch({ runId: id, workspaceId, campaignId, launch, isDue: true });
+        : launcher.launch({ runId: id, workspaceId, campaignId, launch, isDue: true, isAsleep });
     return launched.catch(fail);
   });
   if (failures.length > 0) throw failures[0];

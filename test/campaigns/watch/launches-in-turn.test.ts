@@ -26,7 +26,11 @@ describeWithDatabase('durable sends that are launched in turn', (database) => {
   afterEach(() => launches.stop());
 
   const launcherOf = (launchSend: (send: SendLaunch) => Promise<void>) =>
-    launchInTurn(db, { launchSend, launch: async () => undefined }, createLog('silent'));
+    launchInTurn(
+      db,
+      { launchSend, launch: async () => undefined, wakeShards: async () => undefined },
+      createLog('silent'),
+    );
 
   /** Rows of sends that no workflow has started. */
   async function made(workspaceId: string, count: number, dueSeconds = 0): Promise<string[]> {
@@ -140,7 +144,11 @@ describeWithDatabase('runs that are launched in turn', (database) => {
     db = (await database.open()).tables<CampaignTables>();
     launched = [];
     const launch = async ({ runId, launch }: RunLaunch) => void launched.push(`${runId} ${launch}`);
-    launcher = launchInTurn(db, { launch, launchSend: async () => undefined }, createLog('silent'));
+    launcher = launchInTurn(
+      db,
+      { launch, launchSend: async () => undefined, wakeShards: async () => undefined },
+      createLog('silent'),
+    );
   });
   afterEach(() => launcher.stop());
 

@@ -2,6 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
+import { planWake } from '../../../src/campaigns/runs/planned-wake';
 import { claimSend, lookAtSend } from '../../../src/campaigns/sends/claim-sends';
 import { createDurableSends } from '../../../src/campaigns/sends/durable-sends';
 import { followStops } from '../../../src/campaigns/stops/follow-stops';
@@ -12,6 +13,7 @@ import { durableSendBody } from '../../../src/contracts/durable-sends';
 import { LIMITS } from '../../../src/domain/limits';
 import { createLog } from '../../../src/log';
 import { newId } from '../../../src/storage/new-id';
+import { plantAudience } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 
@@ -40,6 +42,8 @@ describeWithDatabase('planned runs and sends', (database) => {
       {
         launch: async (run) => note(run.runId, run),
         launchSend: async (send) => note(send.sendId, send),
+        wakeShards: async ({ runId, shards }) =>
+          shards.forEach(({ channel, shard }) => void asked.push(`wake ${runId} ${channel} ${shard}`)),
         wakeSend: async () => undefined,
       },
       log,
@@ -166,5 +170,49 @@ describeWithDatabase('planned runs and sends', (database) => {
     await launchDue(db, launcher);
     await launchDue(db, launcher);
     expect(asked).toEqual([`wake ${runId}`]);
+  });
+
+  test('that have begun have those shards woken that have recipients left, and are over when they are ended', async () => {
+    const [begun, ended] = [
+      await plantAudience(db, { contacts: 2 }),
+      await plantAudience(db, { contacts: 1 }),
+    ];
+    await planWake(db, begun.runId, inSeconds(60));
+    // What is sooner counts.
+    await planWake(db, begun.runId, inSeconds(90));
+    const { launch_at: launchAt } = await db
+      .selectFrom('runs')
+      .select('launch_at')
+      .where('id', '=', begun.runId)
+      .executeTakeFirstOrThrow();
+    expect(Math.abs((launchAt?.getTime() ?? 0) - inSeconds(60).getTime())).toBeLessThan(5_000);
+    await sql`update runs set phase = 'running', launch_at = now() where id = ${begun.runId}`.execute(db);
+    await sql`update runs set phase = 'completed', launch_at = now() where id = ${ended.runId}`.execute(db);
+    await launchDue(db, launcher);
+    await launchDue(db, launcher);
+    expect(asked).toEqual([`wake ${begun.runId} sms 0`]);
+    asked = [];
+    await sql`update shards set next_seq = to_seq where run_id = ${begun.runId}`.execute(db);
+    await sql`update runs set launch_at = now() where id = ${begun.runId}`.execute(db);
+    await launchDue(db, launcherOf());
+    expect(asked).toEqual([]);
+  });
+
+  test('that have begun are woken as earlier ones of their workspace open a page, or sleep again', async () => {
+    const workspaceId = newId('ws');
+    const places = LIMITS.runsLaunchedEach;
+    const planted = await Promise.all(
+      Array.from({ length: 2 * places }, () => plantAudience(db, { contacts: 1, workspaceId })),
+    );
+    await sql`update runs set phase = 'running', launch_at = now() where workspace_id = ${workspaceId}`.execute(
+      db,
+    );
+    await launchDue(db, launcher);
+    await new Promise((done) => setTimeout(done, 400));
+    expect(asked).toHaveLength(places);
+    const woken = planted.map(({ runId }) => runId).filter((id) => asked.includes(`wake ${id} sms 0`));
+    await sql`update shards set next_seq = to_seq where run_id = ${woken[0]}`.execute(db);
+    await planWake(db, woken[1] ?? '', inSeconds(3_600));
+    await until('two more are woken', () => asked.length === places + 2);
   });
 });
