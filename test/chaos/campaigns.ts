@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiClient, createList, createSmsTemplate } from '../support/api-client';
+import { createVoiceTemplate } from '../support/voice-campaign';
 import { eventsOf, insistentClient, PATIENCE_MS } from './insistent-client';
 import type { Installation } from './installation';
 import { sendersOf, type Workspace } from './workspaces';
@@ -64,7 +65,7 @@ const STAGED: readonly object[] = [
  * What campaigns differ in, one after the other: channels at once, channels in turn, hours of the recipient's own, and
  * stages. As many kinds as are no multiple of the workspaces, so that each workspace has each kind.
  */
-export const KINDS: Record<'all' | 'staged', readonly object[]> = {
+export const KINDS: Record<'all' | 'staged' | 'calls', readonly object[]> = {
   all: [
     {},
     { strategy: 'fallback', fallbackAfterSeconds: 5 },
@@ -73,7 +74,12 @@ export const KINDS: Record<'all' | 'staged', readonly object[]> = {
     ...STAGED.slice(0, 2),
   ],
   staged: STAGED,
+  // Each recipient is called once, so that the carrier's record says which message is whose.
+  calls: [{ channel: ['voice'], voice: { maxAttempts: 1 } }],
 };
+
+/** A call costs a workflow of its own. */
+const CALLED = 400;
 
 export async function openBackend(
   installation: Installation,
@@ -134,22 +140,27 @@ async function openTeam(
     body: '<p>Hello {{NAME}}</p>',
     emailProviderId: '',
   });
+  const voice = await createVoiceTemplate(api);
+  const called = await createList(api, Math.min(CALLED, contacts), 'c');
   await api.close();
   const { ask, insist } = client;
 
   return {
     senders: Object.values(senders),
     async start(name, kind) {
+      const isCalling = 'channel' in kind;
       const body = {
-        ...kind,
         campaignId: null,
         name,
         channel: ['email', 'sms'],
-        contactListId: [list],
-        settings: {
-          email: { fromEmail: senders.email, templateId: template.id, version: 1 },
-          sms: { shortCode: senders.sms, templateId: sms, version: 1 },
-        },
+        contactListId: [isCalling ? called : list],
+        settings: isCalling
+          ? { voice: { callerId: senders.voice, templateId: voice, version: 1 } }
+          : {
+              email: { fromEmail: senders.email, templateId: template.id, version: 1 },
+              sms: { shortCode: senders.sms, templateId: sms, version: 1 },
+            },
+        ...kind,
       };
       const text = await insist('POST', '/api/campaign', body, name);
       return (JSON.parse(text) as { data: { id: string } }).data.id;

@@ -17,12 +17,13 @@ export interface CarrierLine {
   uid: string;
   from: string;
   path: string;
+  channel: string;
 }
 
 const ANSWER_MS = 20;
 
 const taken = new Set<string>();
-const owed: { id: string; type: string; at: string }[] = [];
+const owed: { id: string; type: string; at: string; data?: object }[] = [];
 if (existsSync(record)) {
   for (const line of readFileSync(record, 'utf8').split('\n').filter(Boolean)) remember(JSON.parse(line));
 }
@@ -39,6 +40,7 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
     id: string;
     uid: string;
     from: string;
+    channel: string;
   };
   const path = request.url ?? '';
   if (existsSync(`${record}.refused`)) return answer(response, 401, {});
@@ -50,7 +52,13 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   if (fate < 15 && isNew) return answer(response, 503, {});
   if (fate < 20 && isNew) return answer(response, 429, {}, { 'retry-after': '1' });
   if (path === '/each' || !taken.has(message.id)) {
-    const line: CarrierLine = { id: message.id, uid: message.uid, from: message.from, path };
+    const line: CarrierLine = {
+      id: message.id,
+      uid: message.uid,
+      from: message.from,
+      path,
+      channel: message.channel,
+    };
     writeSync(out, `${JSON.stringify(line)}\n`);
     remember(line);
     // So that a good part of what is killed is killed between a message and its answer.
@@ -64,10 +72,15 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
 const fateOf = (id: string): number => createHash('sha256').update(id).digest().readUInt16BE(0) % 1_000;
 const seen = new Set<string>();
 
-function remember({ id }: CarrierLine): void {
+function remember({ id, channel }: CarrierLine): void {
   if (taken.has(id)) return;
   taken.add(id);
-  owed.push({ id, type: fateOf(id) < 950 ? 'delivered' : 'undelivered', at: new Date().toISOString() });
+  const at = new Date().toISOString();
+  const isReached = fateOf(id) < 950;
+  if (channel !== 'voice') return void owed.push({ id, type: isReached ? 'delivered' : 'undelivered', at });
+  owed.push({ id, type: 'ringing', at });
+  if (isReached) owed.push({ id, type: 'answered', at, data: { answeredBy: 'human' } });
+  owed.push({ id, type: isReached ? 'completed' : 'busy', at, data: { durationMs: 1_000 } });
 }
 
 /** Until somebody takes them. A carrier that was started again tells everything once more. */

@@ -40,6 +40,8 @@ export async function startUp(): Promise<Installation> {
     FANFARE_EMAIL_HTTP_IDEMPOTENT: 'true',
     FANFARE_SMS_PROVIDER: 'http',
     FANFARE_SMS_HTTP_URL: `${carrierUrl}/each`,
+    FANFARE_VOICE_PROVIDER: 'http',
+    FANFARE_VOICE_HTTP_URL: `${carrierUrl}/each`,
     LOG_LEVEL: 'error',
   };
   const baseUrl = `http://127.0.0.1:${ports.service}`;

@@ -25,4 +25,5 @@ export function writeServiceAccounts(file: string, workspaces: readonly Workspac
 export const sendersOf = (number: number) => ({
   email: `news${number}@example.com`,
   sms: String(12_345 + number),
+  voice: `+1202555010${number}`,
 });

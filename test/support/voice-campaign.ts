@@ -1,7 +1,7 @@
 import type { ApiClient } from './api-client';
 
 /** A flow that says one sentence. */
-async function createVoiceTemplate(api: ApiClient): Promise<string> {
+export async function createVoiceTemplate(api: ApiClient): Promise<string> {
   const { template } = await api.expect<{ template: { id: string } }>('POST', '/api/template/', {
     templateName: `call ${Date.now()} ${Math.random()}`,
     channel: 'voice',
