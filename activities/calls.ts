@@ -4,10 +4,10 @@ import { callPolicyOf } from '../src/campaigns/calls/call-reconciler';
 import { slotsForFirstCalls, slotWait } from '../src/campaigns/calls/call-slots';
 import {
   type CallKey,
+  callStanding,
   callStarts,
   endRecipient,
   holdCall,
-  isCallOpen,
   markCalling,
   openCall,
   readCallEnding,
@@ -284,11 +284,13 @@ class CallPlacer {
 
   /**
    * The run is canceled. An earlier attempt may have asked for this call without hearing the answer. Then the service is
-   * asked to take it back, and the feed tells what has become of it.
+   * asked to take it back, and the feed tells what has become of it, or has told it already.
    */
   private async giveUp(input: CallKey, run: RunPlan): Promise<PlaceCallOutcome> {
     const stopped = { kind: 'stopped', control: 'cancel' } as const;
-    if (!(await isCallOpen(this.deps.db, input))) return stopped;
+    const standing = await callStanding(this.deps.db, input);
+    if (standing === 'none') return stopped;
+    if (standing === 'ended') return { kind: 'placed' };
     const answer = await this.askBack(input, run);
     if (answer === 'absent') return stopped;
     if (answer !== 'untold') return { kind: 'placed' };

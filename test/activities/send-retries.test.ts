@@ -295,6 +295,13 @@ describeWithDatabase('retries of a page', (database) => {
       expect(await rig.recipient(refused, 0)).toMatchObject({ state: 'unknown', code: 'answer_lost' });
     });
 
+    test('unless its feed has told of the end', async () => {
+      const runId = await inDoubt(['events', 'holds', 'idempotent']);
+      await db.updateTable('calls').set({ ended_at: new Date() }).where('run_id', '=', runId).execute();
+      expect(await rig.placeCall(runId)).toEqual({ kind: 'placed' });
+      expect(service.canceled).toEqual([]);
+    });
+
     test('which was never asked for the call', async () => {
       const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice' });
       await db.updateTable('runs').set({ control: 'cancel' }).where('id', '=', runId).execute();

@@ -103,17 +103,20 @@ async function isAskedAgain(tx: Transaction<CampaignTables>, key: CallKey): Prom
   return numUpdatedRows === 1n;
 }
 
-/** Whether the service was asked for the call, or was about to be, and nothing is known of its end. */
-export async function isCallOpen(db: Kysely<CampaignTables>, key: CallKey): Promise<boolean> {
+/** `open`: the service was asked for the call, or was about to be, and nothing is known of its end. */
+export async function callStanding(
+  db: Kysely<CampaignTables>,
+  key: CallKey,
+): Promise<'none' | 'open' | 'ended'> {
   const row = await db
     .selectFrom('calls')
-    .select('seq')
+    .select('ended_at')
     .where('run_id', '=', key.runId)
     .where('seq', '=', key.seq)
     .where('attempt', '=', key.attempt)
-    .where('ended_at', 'is', null)
     .executeTakeFirst();
-  return row !== undefined;
+  if (!row) return 'none';
+  return row.ended_at ? 'ended' : 'open';
 }
 
 /** Frees the slots of the recipient's calls up to this attempt. */
