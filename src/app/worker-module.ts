@@ -71,7 +71,7 @@ export async function openWorkerModule(
     shutdown.add('planned launches', () => planned.stop());
     const relaunch = await keepRunsLaunched(db, launcher, log);
     shutdown.add('relaunch', () => relaunch.stop());
-    const calls = keepCallsLaunched({ db, launcher, callTimes: config.callTimes, log });
+    const calls = keepCallsLaunched({ db, launcher, signals, callTimes: config.callTimes, log });
     shutdown.add('calls', () => calls.stop());
   }
 }

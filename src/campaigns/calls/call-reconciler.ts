@@ -10,7 +10,7 @@ import type { CallTimes } from '../../domain/call-silence';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import type { CallReviver } from '../model/dependencies';
+import type { CallEndings, CallReviver } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { loadRun, type RunOptions } from '../runs/runs';
 import { readCallEnding } from './calls';
@@ -18,7 +18,7 @@ import { readCallEnding } from './calls';
 const INTERVAL_MS = 60_000;
 /** A call's workflow is expected to be late by no more than this. */
 const LATE_SECONDS = 30;
-/** A call about which nothing was written for this long may have lost its workflow. */
+/** A call about which nothing was written for this long may have lost its workflow; one that has ended, its signal. */
 const QUIET_SECONDS = 120;
 /** A workflow that existed is looked up again after this time, in case the server was restored meanwhile. */
 const ASK_AGAIN_MS = 60 * 60_000;
@@ -30,15 +30,19 @@ const STARTS_AT_ONCE = 8;
  * A new workflow continues from what the ledger knows: the calls that ended, and whether the service has
  * reported the latest one. If it has not, the new workflow asks the service for that call again under the same
  * uid, as a repeated activity would.
+ *
+ * A workflow that waits for the end of a call whose signal was lost, because a process was killed or Temporal was away,
+ * is signalled again. By itself it would look after half as long as it has waited, half an hour at most.
  */
 export function keepCallsLaunched(options: {
   db: Kysely<CampaignTables>;
   launcher: CallReviver;
+  signals: CallEndings;
   callTimes: CallTimes;
   log: Log;
 }): { stop(): Promise<void> } {
-  const { db, launcher, callTimes, log } = options;
-  const calls = new LaunchedCalls(db, launcher, callTimes);
+  const { db, launcher, signals, callTimes, log } = options;
+  const calls = new LaunchedCalls(db, launcher, signals, callTimes);
   let looking: Promise<void> = Promise.resolve();
   let isStopped = false;
   const look = (): void => {
@@ -83,6 +87,7 @@ export class LaunchedCalls {
   constructor(
     private readonly db: Kysely<CampaignTables>,
     private readonly launcher: CallReviver,
+    private readonly signals: CallEndings,
     private readonly callTimes: CallTimes,
   ) {}
 
@@ -113,8 +118,14 @@ export class LaunchedCalls {
     await inParallel(lost, STARTS_AT_ONCE, async (call) => {
       const goOn = await progressOf(this.db, call, policy);
       await this.launcher.reviveCall({ runId, seq: call.seq, from: call.from, policy, goOn });
+      await this.tellEnd(call);
       this.asked.set(keyOf(call), Date.now());
     });
+  }
+
+  private async tellEnd({ runId, seq, from, attempt, state }: OpenCall): Promise<void> {
+    const ending = state === 'sending' && (await readCallEnding(this.db, { runId, seq, attempt }));
+    if (ending) await this.signals.callEnded({ runId, seq, from, attempt, ...ending });
   }
 
   /** A paused run is left out, because its calls would only sleep; they are found when it is resumed. */
@@ -157,7 +168,7 @@ export class LaunchedCalls {
         left join calls c on c.run_id = p.run_id and c.seq = p.seq and c.attempt = p.attempt
         where p.state in ('pending', 'sending')
           and coalesce(c.ended_at, c.heard_at, c.placed_at, '-infinity')
-            < now() - make_interval(secs => ${QUIET_SECONDS})
+            < now() - make_interval(secs => case when c.ended_at is null then ${QUIET_SECONDS}::int else ${LATE_SECONDS}::int end)
           and not exists (
             select from pages g where g.run_id = p.run_id and g.channel = 'voice' and g.shard = p.shard
               and (p.seq = any(g.seqs) or (g.seqs is null and p.seq >= g.from_seq + g.resolved and p.seq < g.to_seq)))

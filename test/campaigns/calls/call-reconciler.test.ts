@@ -8,13 +8,14 @@ import {
   progressOf,
 } from '../../../src/campaigns/calls/call-reconciler';
 import { openCall, recordStep, withdrawCall } from '../../../src/campaigns/calls/calls';
-import type { CallReviver } from '../../../src/campaigns/model/dependencies';
+import type { CallEndings, CallReviver } from '../../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { plantAudience } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';
 
 type Revived = Parameters<CallReviver['reviveCall']>[0];
+type Told = Parameters<CallEndings['callEnded']>[0];
 
 describeWithDatabase('calls that may have lost their workflow', (database) => {
   let db: Kysely<CampaignTables>;
@@ -51,8 +52,14 @@ describeWithDatabase('calls that may have lost their workflow', (database) => {
 
   function reviving() {
     const revived: Revived[] = [];
-    const calls = new LaunchedCalls(db, { reviveCall: async (call) => void revived.push(call) }, {});
-    return { revived, look: () => calls.look(), seqs: () => revived.map(({ seq }) => seq).sort() };
+    const told: Told[] = [];
+    const calls = new LaunchedCalls(
+      db,
+      { reviveCall: async (call) => void revived.push(call) },
+      { callEnded: async (call) => void told.push(call) },
+      {},
+    );
+    return { revived, told, look: () => calls.look(), seqs: () => revived.map(({ seq }) => seq).sort() };
   }
 
   test('a sleeping call that is overdue continues after the calls that ended; one that is not due is left', async () => {
@@ -86,6 +93,23 @@ describeWithDatabase('calls that may have lost their workflow', (database) => {
     const placed = Object.fromEntries(revived.map(({ seq, goOn }) => [seq, goOn.placed]));
     expect(placed).toEqual({ 0: false, 1: true, 3: false });
     expect(revived.flatMap(({ goOn }) => goOn.calls)).toEqual([]);
+  });
+
+  test('a workflow that was not told of the end of its call is told, and one is left that decides at this moment', async () => {
+    const runId = await takenRun(3);
+    for (const seq of [0, 1, 2]) await openCall(db, { runId, seq, attempt: 1 });
+    const end = (seq: number, secondsAgo: number) =>
+      sql`
+      update calls set ended_at = now() - make_interval(secs => ${secondsAgo}), outcome = 'busy', live = null
+      where run_id = ${runId} and seq = ${seq}`.execute(db);
+    await end(0, 60);
+    await end(1, 5);
+    const { look, told, seqs } = reviving();
+    await look();
+    expect(told).toMatchObject([{ runId, seq: 0, from: 1, attempt: 1, end: 'busy' }]);
+    expect(seqs()).toEqual([0]);
+    await look();
+    expect(told).toHaveLength(1);
   });
 
   test('recipients of an open page, untaken ones, and those of ended or paused runs are left', async () => {
