@@ -12,6 +12,7 @@ import { stoppedWorkspaces } from '../campaigns/stops/stops';
 import { type Account, type AccountState, isOpenTo } from '../domain/account';
 import { BoundedCache } from '../domain/bounded-cache';
 import { LIMITS } from '../domain/limits';
+import type { MaybePromise } from '../domain/maybe-promise';
 import type { WorkspacePolicy } from '../domain/policy';
 import type { AccountStand, Overview } from '../http/overview';
 import type { Delivery } from '../messaging/delivery';
@@ -38,16 +39,25 @@ export const isToldHowToOptOut: NoticeRule = (workspaceId, { from, address }) =>
  * waits, because sending a forbidden message would be worse.
  */
 export function policySource(db: Kysely<CampaignTables>, now: () => number = Date.now): PolicySource {
-  const known = new BoundedCache<{ policy: Promise<WorkspacePolicy | undefined>; readAt: number }>(
+  const known = new BoundedCache<{ policy: MaybePromise<WorkspacePolicy | undefined>; readAt: number }>(
     LIMITS.authCacheEntries,
   );
   return (workspaceId) => {
     const kept = known.get(workspaceId);
     if (kept && now() - kept.readAt < LIMITS.policyCacheMs) return kept.policy;
-    const policy = readPolicy(db, workspaceId);
-    known.set(workspaceId, { policy, readAt: now() });
-    policy.catch(() => known.delete(workspaceId));
-    return policy;
+    const reading = readPolicy(db, workspaceId);
+    const entry: { policy: MaybePromise<WorkspacePolicy | undefined>; readAt: number } = {
+      policy: reading,
+      readAt: now(),
+    };
+    known.set(workspaceId, entry);
+    reading.then(
+      (policy) => {
+        entry.policy = policy;
+      },
+      () => known.delete(workspaceId),
+    );
+    return reading;
   };
 }
 

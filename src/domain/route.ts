@@ -120,7 +120,9 @@ const drawnFrom = (route: Route, usual: Route['accounts'], id: string) =>
   isDrawn(route) ? drawn(usual, id) : usual[0];
 
 const reachByDefault = ({ channel }: Pick<Routed, 'channel'>): Reach => ({
-  ...{ toPrefix: undefined, usual: [defaultAccountId(channel)], spare: [] },
+  toPrefix: undefined,
+  usual: [defaultAccountId(channel)],
+  spare: [],
 });
 
 const isUsable = (

@@ -228,11 +228,12 @@ class MessageDelivery implements Delivery {
     this.stopsChanged = this.holds.refresh;
   }
 
-  readonly accept: Delivery['accept'] = async (workspaceId, message) => {
+  readonly accept: Delivery['accept'] = (workspaceId, message) => {
     this.deps.traces?.accepting(workspaceId, [message]);
-    const [outcome] = await this.acceptance.accept(workspaceId, [message]);
-    if (!outcome?.ok) throw outcome?.error;
-    return outcome.answer;
+    return this.acceptance.accept(workspaceId, [message]).then(([outcome]) => {
+      if (!outcome?.ok) throw outcome?.error;
+      return outcome.answer;
+    });
   };
 
   readonly acceptMany: Delivery['acceptMany'] = (workspaceId, messages) => {

@@ -10,7 +10,7 @@ import { findUnstorable } from './unstorable-text';
  */
 export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   return (data) => {
-    const checked = schema.safeParse(data, { reportInput: true });
+    const checked = parsed(schema, data);
     if (!checked.success) {
       if (httpPart === 'params') return { error: noSuchId() };
       return { error: invalidRequest(checked.error.issues.flatMap((issue) => fieldErrors(issue))) };
@@ -22,6 +22,18 @@ export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, http
   };
 };
 
+/**
+ * What is wrong is looked for with the input beside each finding, which tells what is missing. Only then, because to ask for
+ * it costs every valid request 2 to 3 µs: zod copies the options, and an object made by a copy is slow for V8.
+ */
+function parsed<Schema extends z.ZodType>(
+  schema: Schema,
+  data: unknown,
+): z.ZodSafeParseResult<z.output<Schema>> {
+  const checked = schema.safeParse(data);
+  return checked.success ? checked : schema.safeParse(data, { reportInput: true });
+}
+
 const noSuchId = () =>
   new DomainError('not_found', 'There is nothing with this id, which is not of the form that ids have');
 
@@ -31,7 +43,7 @@ export function parseBody<Schema extends z.ZodType>(
   body: unknown,
   found: readonly FieldError[] = [],
 ): z.output<Schema> {
-  const checked = schema.safeParse(body, { reportInput: true });
+  const checked = parsed(schema, body);
   if (checked.success && found.length === 0) return checked.data;
   const more = checked.error?.issues.flatMap((issue) => fieldErrors(issue)) ?? [];
   throw invalidRequest(withoutRepeats([...found, ...more]));

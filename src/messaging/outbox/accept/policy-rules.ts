@@ -1,11 +1,12 @@
 import type { Message } from '../../../contracts/send';
 import { DomainError } from '../../../domain/errors';
+import type { MaybePromise } from '../../../domain/maybe-promise';
 import { isAllowedSender, optOutTextOf, type WorkspacePolicy, withSuffix } from '../../../domain/policy';
 import { measureSms } from '../../../domain/sms-encoding';
 import type { Suffix } from '../../model/outgoing';
 
 /** What the workspace's policy says of single messages. It is kept by campaigns; src/app joins the two. */
-export type PolicySource = (workspaceId: string) => Promise<WorkspacePolicy | undefined>;
+export type PolicySource = (workspaceId: string) => MaybePromise<WorkspacePolicy | undefined>;
 
 export function suffixOf(
   message: Pick<Message, 'channel' | 'class'>,

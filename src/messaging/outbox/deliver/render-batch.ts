@@ -2,7 +2,7 @@ import { LIMITS } from '../../../domain/limits';
 import type { HandOver } from '../../../providers/provider';
 import type { AttemptResult } from '../../model/attempt-result';
 import type { OutgoingMessage } from '../../model/outgoing';
-import type { TemplateVersions } from '../../templates/template-versions';
+import type { CompiledTemplate, TemplateVersions } from '../../templates/template-versions';
 import type { ListUnsubscribe } from './list-unsubscribe';
 import { render } from './render';
 
@@ -29,8 +29,12 @@ export async function renderBatch(
   for (const [i, message] of messages.entries()) {
     if (chars > charsMax) return { ready, failed, rest: messages.slice(i) };
     const { workspaceId, templateId, templateVersion, attempt } = message;
-    const template =
-      templateId === undefined ? undefined : await templates.get(workspaceId, templateId, templateVersion);
+    let template: CompiledTemplate | undefined;
+    if (templateId !== undefined) {
+      template =
+        templates.known(workspaceId, templateId, templateVersion) ??
+        (await templates.get(workspaceId, templateId, templateVersion));
+    }
     if (templateId === undefined || template) {
       const handOver = render(message, template, listUnsubscribe);
       chars += (handOver.html?.length ?? 0) + (handOver.text?.length ?? 0) + (handOver.xml?.length ?? 0);

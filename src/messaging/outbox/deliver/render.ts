@@ -14,33 +14,36 @@ export function render(
   template: CompiledTemplate | undefined,
   listUnsubscribe?: ListUnsubscribe | undefined,
 ): HandOver {
-  const { id, uid, workspaceId, channel, to, from, campaign, params, expiresAtMs } = message;
-  const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();
-  const common = {
-    ...{ id, uid, workspaceId, channel, to, from, campaign, expiresAt },
-    attempt: message.attempt + 1,
-  };
+  const { channel, params } = message;
+  const handOver = addressed(message);
   if (channel === 'sms') {
     // Only an answer to a keyword has a text of its own, and it has no placeholders.
-    const text = template ? withSuffix(template.body.render(params), message.suffix) : message.body;
-    return { ...common, text };
+    handOver.text = template ? withSuffix(template.body.render(params), message.suffix) : message.body;
+    return handOver;
   }
   if (channel === 'voice') {
-    const { voice } = message;
-    return { ...common, xml: template?.body.render(params), flow: template?.flow?.render(params), voice };
+    handOver.xml = template?.body.render(params);
+    handOver.flow = template?.flow?.render(params);
+    handOver.voice = message.voice;
+    return handOver;
   }
   const own = ownTexts(message);
   const body = own.body ?? template?.body;
   const link = listUnsubscribe?.linkFor(message, body?.placeholders.includes(UNSUBSCRIBE_URL) ?? false);
   const values = link === undefined ? params : { [UNSUBSCRIBE_URL]: link, ...params };
-  return {
-    ...common,
-    subject: (own.subject ?? template?.subject)?.render(values),
-    html: body?.render(values),
-    // A body of the message's own says something else than the template's plain text.
-    text: (own.body ? own.text : template?.text)?.render(values),
-    headers: headersOf(message, link, listUnsubscribe),
-  };
+  handOver.subject = (own.subject ?? template?.subject)?.render(values);
+  handOver.html = body?.render(values);
+  // A body of the message's own says something else than the template's plain text.
+  handOver.text = (own.body ? own.text : template?.text)?.render(values);
+  handOver.headers = headersOf(message, link, listUnsubscribe);
+  return handOver;
+}
+
+/** What all channels have. Written out, because an object that is made by spreading costs 2 µs, for every message. */
+function addressed(message: OutgoingMessage): HandOver {
+  const { id, uid, workspaceId, channel, to, from, campaign, expiresAtMs } = message;
+  const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();
+  return { id, uid, workspaceId, channel, to, from, campaign, expiresAt, attempt: message.attempt + 1 };
 }
 
 function headersOf(

@@ -45,11 +45,11 @@ export function createOutboxCount(
     partitions = () => [],
   }: { bounds?: Record<MessageClass, number>; partitions?: () => Iterable<{ id: string }> } = {},
 ): OutboxCount {
-  let counts = new Map<string, number>();
+  let counts = new Map<string, Record<MessageClass, number>>();
   let changed = false;
   let timer: NodeJS.Timeout | undefined;
   let running = false;
-  const countOf = (workspaceId: string, kind: MessageClass) => counts.get(`${workspaceId}/${kind}`) ?? 0;
+  const countOf = (workspaceId: string, kind: MessageClass) => counts.get(workspaceId)?.[kind] ?? 0;
 
   async function recount(): Promise<void> {
     changed = false;
@@ -58,7 +58,16 @@ export function createOutboxCount(
       select m.workspace_id, m.class, count(*) as count
       from ${allDue(new Date())} group by m.workspace_id, m.class
     `.execute(db);
-    counts = new Map(rows.map((row) => [`${row.workspace_id}/${row.class}`, row.count]));
+    counts = new Map();
+    for (const row of rows) recorded(row.workspace_id)[row.class] = row.count;
+  }
+
+  function recorded(workspaceId: string): Record<MessageClass, number> {
+    const known = counts.get(workspaceId);
+    if (known) return known;
+    const none = { marketing: 0, transactional: 0 };
+    counts.set(workspaceId, none);
+    return none;
   }
 
   function recountAfter(ms: number): void {
@@ -81,7 +90,8 @@ export function createOutboxCount(
     }),
     change(workspaceId, kind, by) {
       changed = true;
-      counts.set(`${workspaceId}/${kind}`, Math.max(0, countOf(workspaceId, kind) + by));
+      const ofWorkspace = recorded(workspaceId);
+      ofWorkspace[kind] = Math.max(0, ofWorkspace[kind] + by);
     },
     async start() {
       running = true;
