@@ -140,7 +140,17 @@ function collapse(events: readonly MessageEvent[]): Outcome[] {
       continue;
     const key = parseMessageUid(event.uid);
     if (!key || key.channel === 'voice') continue;
-    highest.set(event.uid, { ...key, uid: event.uid, state, code: event.code, isBounce });
+    const { runId, channel, seq, attempt } = key;
+    highest.set(event.uid, {
+      runId,
+      channel,
+      seq,
+      attempt,
+      uid: event.uid,
+      state,
+      code: event.code,
+      isBounce,
+    });
   }
   return [...highest.values()];
 }
