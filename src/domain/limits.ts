@@ -180,6 +180,8 @@ export const LIMITS = {
   httpHeadersTimeoutMs: 15_000,
   /** A silent connection is closed after this; longer than the longest poll. */
   httpIdleTimeoutMs: 75_000,
+  /** What answers tell clients of it: less, so that none sends a request on a connection that is being closed. */
+  httpKeepAliveSeconds: 72,
   /** For a whole request, because an import of a million rows over a slow line is one request. */
   httpRequestTimeoutMs: 3_600_000,
   /** For a body that is read as a whole, 8 MiB at most: more than 2 Mbit/s. */

@@ -78,6 +78,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
     reply.header('x-request-id', request.id);
     done();
   });
+  keepConnections(app);
   protectAnswers(app, tls !== undefined || isHttps(publicUrl));
   if (deps.observe) observeRequests(app, deps.observe);
   logRefusals(app, log);
@@ -109,6 +110,20 @@ declare module 'fastify' {
     loopback: Server | undefined;
   }
 }
+
+/**
+ * One timer closes a connection on which nothing moves, between requests as within one, and answers tell of it. Node's own
+ * timer for connections that are kept is set and cleared for each request, which took 4 % of the main thread at full rate.
+ */
+function keepConnections(app: App): void {
+  app.server.keepAliveTimeout = 0;
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('keep-alive', KEEP_ALIVE);
+    done();
+  });
+}
+
+const KEEP_ALIVE = `timeout=${LIMITS.httpKeepAliveSeconds}`;
 
 /** Hops are counted from us outwards; the address that is connected to us is hop 0. */
 function trusted(proxies: string[] | number | undefined) {

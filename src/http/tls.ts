@@ -38,8 +38,9 @@ export function renewCertificate(app: App, { cert, key }: KeyPair): void {
  * only, and answers exactly what the other listener answers.
  */
 export function createLoopback(app: App): Server {
-  const server = createServer({ headersTimeout: LIMITS.httpHeadersTimeoutMs }, (request, response) =>
-    app.routing(request, response),
+  const server = createServer(
+    { headersTimeout: LIMITS.httpHeadersTimeoutMs, keepAliveTimeout: 0 },
+    (request, response) => app.routing(request, response),
   );
   server.requestTimeout = LIMITS.httpRequestTimeoutMs;
   server.maxConnections = LIMITS.httpConnections;

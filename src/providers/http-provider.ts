@@ -61,9 +61,7 @@ function constantParts(url: URL, own: Record<string, string> = {}) {
     const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
     headers.authorization = `Basic ${Buffer.from(user).toString('base64')}`;
   }
-  // Each request has its own.
-  const kept = Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'idempotency-key');
-  return { path: url.pathname + url.search, headers: kept.flat() };
+  return { path: url.pathname + url.search, headers: Object.entries(headers).flat() };
 }
 
 function requestFor(

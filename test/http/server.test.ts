@@ -298,44 +298,6 @@ describe('the HTTP server', () => {
   });
 });
 
-describe('a slow or hurried client', () => {
-  async function connected(server: TestServer) {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-    let received = '';
-    socket.on('data', (chunk) => (received += chunk)).on('error', () => undefined);
-    const closed = new Promise<string>((done) => socket.on('close', () => done(received)));
-    return { socket, closed };
-  }
-  const head = (length: number) =>
-    `POST /bare HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
-
-  test('a body that comes byte by byte is refused, and its connection ended', async () => {
-    const server = await listen({ authenticator: NO_CALLERS, routes: [probeRoutes], bodyWithinMs: 200 });
-    const { socket, closed } = await connected(server);
-    socket.write(head(1_000));
-    const drip = setInterval(() => socket.write(' '), 20);
-    const answer = await closed;
-    clearInterval(drip);
-    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
-    expect(answer).toContain('"code":"request_timeout"');
-    expect((await server.call('POST', '/bare', { body: {} })).status).toBe(200);
-    await server.app.close();
-  });
-
-  test('one that hangs up half-way leaves nothing behind', async () => {
-    const server = await listen({ authenticator: NO_CALLERS, routes: [probeRoutes], bodyWithinMs: 200 });
-    const { socket, closed } = await connected(server);
-    socket.write(`${head(1_000)}{"half":`, () => socket.destroy());
-    expect(await closed).toBe('');
-    await until('the connection is gone', async () => (await connections(server)) === 0);
-    expect((await server.call('POST', '/bare', { body: {} })).status).toBe(200);
-    await server.app.close();
-  });
-
-  const connections = (server: TestServer) =>
-    new Promise<number>((done) => server.app.server.getConnections((_error, count) => done(count)));
-});
-
 describe('closing the HTTP server', () => {
   test('lets a request in progress finish, and does not wait for idle or silent clients', async () => {
     let begun: () => void = () => undefined;
