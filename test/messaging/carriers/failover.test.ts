@@ -188,6 +188,21 @@ describeWithDatabase('failover', (database) => {
     expect(delivery.accounts().find(({ account }) => account === accounts[0]?.id)?.state).toBe('ok');
   });
 
+  test('one message that stays with an account that is down holds up no other of its flow', async () => {
+    const delivery = await start(false);
+    // It may have taken this one, which therefore waits for it in memory from its next try on.
+    first.plan.set('bound', ['503']);
+    const sendAt = new Date(Date.now() + 4_000).toISOString();
+    await delivery.acceptMany(rig.workspaceId, [rig.sms('bound'), { ...rig.sms('later'), sendAt }]);
+    await until('the first had it', () => first.of('bound').length === 1);
+    first.plan.set('down', ['throttled for long']);
+    await delivery.accept(rig.workspaceId, rig.sms('down'));
+    await until('the next account has the other', () => second.of('down').length === 1);
+    await until('the next account has what falls due', () => second.of('later').length === 1, 8_000);
+    expect(first.of('bound')).toEqual(['503']);
+    expect(second.of('bound')).toEqual([]);
+  });
+
   test('whatever the first account does to each of many messages, none is with both', async () => {
     const delivery = await start(false);
     const ending = fc.constantFrom(...(Object.keys(ENDINGS) as Ending[]));

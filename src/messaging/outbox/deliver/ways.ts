@@ -118,10 +118,14 @@ export class Ways {
     return this.ways.get(this.deps.wayOf(message))?.limiter.account;
   }
 
-  /** A window without messages says nothing of where those in the table go: one of them may have an open way. */
+  /**
+   * A window without messages says nothing of where those in the table go: one of them may have an open way. Nor does one
+   * whose way is down, because what it has in memory may be only what stays with that account.
+   */
   isOpen({ way, channel, count }: Window, nowMs: number): boolean {
     if (this.ways.get(way)?.delivery.isOpen(nowMs)) return true;
-    return count === 0 && this.of(channel).some(({ delivery }) => delivery.isOpen(nowMs));
+    if (count > 0 && !this.isDown(way)) return false;
+    return this.of(channel).some(({ delivery }) => delivery.isOpen(nowMs));
   }
 
   shareWith(processes: number): void {
