@@ -184,7 +184,7 @@ class WayLimiter implements ProviderLimiter {
     const startedAt = Date.now();
     const results = this.breaker.onResults(
       messages,
-      this.seen(await this.answersOf(messages, mayLeave)),
+      this.seen(await this.answersOf(messages, mayLeave), startedAt),
       startedAt,
     );
     const tookMs = Date.now() - startedAt;
@@ -200,7 +200,7 @@ class WayLimiter implements ProviderLimiter {
     const messages = [message];
     const [result] = this.breaker.onResults(
       messages,
-      this.seen(await this.answersOf(messages, mayLeave)),
+      this.seen(await this.answersOf(messages, mayLeave), startedAt),
       startedAt,
     );
     this.report(messages, startedAt);
@@ -237,9 +237,9 @@ class WayLimiter implements ProviderLimiter {
   }
 
   /** Where there are other accounts, one that cannot be connected to pauses, and spends no attempts. */
-  private seen(results: readonly HandOverResult[]): readonly HandOverResult[] {
+  private seen(results: readonly HandOverResult[], startedAtMs: number): readonly HandOverResult[] {
     if (!this.options.sharesChannel?.()) return results;
-    this.throttle.see(results, Date.now());
+    this.throttle.see(results, Date.now(), startedAtMs);
     this.pausedUntilMs = Math.max(this.pausedUntilMs, this.throttle.untilMs);
     return results.map((result) =>
       result.kind === 'transient' && result.unreached

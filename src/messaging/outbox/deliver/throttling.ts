@@ -41,9 +41,13 @@ export class LongThrottle {
   /** Nothing leaves before: the carrier named a time that is itself too long. */
   untilMs = 0;
   private sinceMs: number | undefined;
+  /** When it named that time. */
+  private namedAtMs = 0;
 
-  see(results: readonly HandOverResult[], nowMs: number): void {
-    if (results.some(({ kind }) => kind === 'accepted' || kind === 'rejected')) {
+  /** `startedAtMs`: when these messages left. One that left before the carrier named its time tells nothing new. */
+  see(results: readonly HandOverResult[], nowMs: number, startedAtMs: number = nowMs): void {
+    const isLate = nowMs < this.untilMs && startedAtMs <= this.namedAtMs;
+    if (!isLate && results.some(({ kind }) => kind === 'accepted' || kind === 'rejected')) {
       this.sinceMs = undefined;
       this.untilMs = 0;
       return;
@@ -53,6 +57,7 @@ export class LongThrottle {
       if (result.kind !== 'throttled' || result.scope !== undefined) continue;
       this.sinceMs ??= nowMs;
       if (result.retryAfterMs > LIMITS.failoverThrottledMs) {
+        this.namedAtMs = nowMs;
         this.untilMs = nowMs + Math.min(result.retryAfterMs, RETRY_AFTER_MAX_MS);
         this.sinceMs = Math.min(this.sinceMs, nowMs - LIMITS.failoverThrottledMs - 1);
       }

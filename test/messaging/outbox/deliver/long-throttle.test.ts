@@ -29,6 +29,15 @@ test('a Retry-After of more than a minute counts at once, and keeps the account 
   expect([throttle.isLong(1_000), throttle.untilMs]).toEqual([true, 121_000]);
 });
 
+test('what left before the carrier named a long time does not end it, and what left afterwards does', () => {
+  const throttle = new LongThrottle();
+  throttle.see([throttled(120_000)], 1_000, 900);
+  throttle.see([ACCEPTED], 1_100, 950);
+  expect([throttle.isLong(1_100), throttle.untilMs]).toEqual([true, 121_000]);
+  throttle.see([ACCEPTED], 2_000, 1_500);
+  expect([throttle.isLong(2_000), throttle.untilMs]).toEqual([false, 0]);
+});
+
 test('what is about one sender or message says nothing of the account', () => {
   const throttle = new LongThrottle();
   throttle.see([throttled(120_000, 'sender'), throttled(120_000, 'message')], 0);
