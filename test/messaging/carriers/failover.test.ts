@@ -192,11 +192,10 @@ describeWithDatabase('failover', (database) => {
     const delivery = await start(false);
     // It may have taken this one, which therefore waits for it in memory from its next try on.
     first.plan.set('bound', ['503']);
-    const sendAt = new Date(Date.now() + 4_000).toISOString();
-    await delivery.acceptMany(rig.workspaceId, [rig.sms('bound'), { ...rig.sms('later'), sendAt }]);
-    await until('the first had it', () => first.of('bound').length === 1);
     first.plan.set('down', ['throttled for long']);
-    await delivery.accept(rig.workspaceId, rig.sms('down'));
+    const sendAt = new Date(Date.now() + 4_000).toISOString();
+    const messages = [rig.sms('bound'), rig.sms('down'), { ...rig.sms('later'), sendAt }];
+    await delivery.acceptMany(rig.workspaceId, messages);
     await until('the next account has the other', () => second.of('down').length === 1);
     await until('the next account has what falls due', () => second.of('later').length === 1, 8_000);
     expect(first.of('bound')).toEqual(['503']);
