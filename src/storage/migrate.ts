@@ -65,6 +65,7 @@ import * as dueGroups from './migrations/0119-due-groups';
 import * as narrowIndexes from './migrations/0121-narrow-indexes';
 import * as plannedLaunches from './migrations/0122-planned-launches';
 import * as unwantedMessages from './migrations/0123-unwanted-messages';
+import * as holdChanges from './migrations/0124-hold-changes';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -132,6 +133,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0121-narrow-indexes': narrowIndexes.UP,
   '0122-planned-launches': plannedLaunches.UP,
   '0123-unwanted-messages': unwantedMessages.UP,
+  '0124-hold-changes': holdChanges.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
@@ -154,6 +156,7 @@ const ONLINE: Record<string, string> = {
   '0117-campaigns-in-use': campaignsInUse.INDEXES,
   '0121-narrow-indexes': narrowIndexes.INDEXES,
   '0122-planned-launches': plannedLaunches.INDEXES,
+  '0124-hold-changes': holdChanges.INDEXES,
 };
 
 /** Columns of tables that may be large, filled row by row, by the migration that they belong to (gradual-updates.ts). */

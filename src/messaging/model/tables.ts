@@ -173,6 +173,8 @@ export interface MessagingTables {
     opened_at: CreatedAt;
   };
   holds: { workspace_id: string; campaign: string; created_at: CreatedAt };
+  /** One row. A trigger counts. */
+  hold_changes: { changes: string };
   suppressions: {
     id: string;
     workspace_id: string;

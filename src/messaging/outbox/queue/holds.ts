@@ -5,9 +5,10 @@ import type { MessagingTables } from '../../model/tables';
  * What is not handed over for the moment: messages with a tag that is held, and all messages of a workspace that is
  * stopped, but the confirmations of opt-outs. Every group asks the database before it opens, so that a hold or a stop
  * counts for it as soon as it is written; the copy in memory saves asking in vain, and stops what waits for its turn in
- * groups that are open already. The copy is read anew while it is not empty, to learn of releases by other processes,
+ * groups that are open already. The copy is looked after while it is not empty, to learn of releases by other processes,
  * and because a group may report a hold that was released between its asking and its answer; and while groups are open,
- * to learn of other processes' holds and stops well within the second that is promised.
+ * to learn of other processes' holds and stops well within the second that is promised. Holds are read only when
+ * their table has changed, since each canceled campaign leaves one for a day.
  */
 export interface Holds {
   isHeld(message: Holdable): boolean;
@@ -59,46 +60,62 @@ export function createHolds(deps: {
 }): Holds {
   const { db, stops = NEVER, onReleased } = deps;
   let held = new Set<string>();
+  let stopped = new Set<string>();
+  /** The table's count of changes when `held` was read; none after a change that did not come from reading it. */
+  let readAt: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let changes = 0;
   let openBatches = 0;
 
   async function refresh(): Promise<void> {
-    const before = held;
+    const before = { held, stopped };
     const changesBefore = changes;
-    const { rows } = await sql<{ workspace_id: string; campaign: string | null }>`
-      select workspace_id, campaign from holds
-      union all select workspace_id, null from (${stops()}) stopped`.execute(db);
+    const now = await readHeld(db, stops, readAt);
     // It may not have seen what was changed here meanwhile; the next one will.
     if (changes !== changesBefore) return;
-    held = new Set(rows.map((row) => keyOf(row.workspace_id, row.campaign)));
-    if ([...before].some((key) => !held.has(key))) onReleased();
+    stopped = now.stopped;
+    // Otherwise what a group reported meanwhile is in the copy, and `readAt` is none.
+    if (now.held) {
+      held = now.held;
+      readAt = now.readAt;
+    }
+    const isReleased = [...before.stopped].some((id) => !stopped.has(id));
+    if (isReleased || (held !== before.held && [...before.held].some((key) => !held.has(key)))) onReleased();
+  }
+
+  /** Something is known that was not read from the table, so that the next look reads it. */
+  function noteChange(): void {
+    changes += 1;
+    readAt = undefined;
   }
 
   return {
     isHeld({ workspaceId, campaign, confirmsOptOut }) {
-      if (held.size === 0) return false;
-      if (!confirmsOptOut && held.has(keyOf(workspaceId, null))) return true;
-      return campaign !== undefined && held.has(keyOf(workspaceId, campaign));
+      if (!confirmsOptOut && stopped.size > 0 && stopped.has(workspaceId)) return true;
+      return held.size > 0 && campaign !== undefined && held.has(keyOf(workspaceId, campaign));
     },
     readHold: (workspaceId, campaign) => hasHold(db, workspaceId, campaign),
     async hold(workspaceId, campaign) {
       await insertHold(db, workspaceId, campaign);
-      changes += 1;
+      noteChange();
       held.add(keyOf(workspaceId, campaign));
     },
     async release(workspaceId, campaign) {
       await deleteHold(db, workspaceId, campaign);
-      changes += 1;
+      noteChange();
       held.delete(keyOf(workspaceId, campaign));
       onReleased();
     },
     learn(met) {
-      for (const { workspaceId, campaign } of met) held.add(keyOf(workspaceId, campaign));
+      for (const { workspaceId, campaign } of met) {
+        if (campaign === null) stopped.add(workspaceId);
+        else held.add(keyOf(workspaceId, campaign));
+      }
+      readAt = undefined;
     },
     refresh() {
       // A reading that began before the change must not come after this one.
-      changes += 1;
+      noteChange();
       return refresh();
     },
     attend() {
@@ -110,15 +127,42 @@ export function createHolds(deps: {
     stoppedAmong: (workspaceIds) => stops(workspaceIds),
     async start() {
       await refresh();
-      timer = repeatedly(refresh, () => held.size > 0 || openBatches > 0);
+      timer = repeatedly(refresh, () => held.size + stopped.size > 0 || openBatches > 0);
     },
     stop: () => clearInterval(timer),
   };
 }
 
-/** A tag follows a space, which no id of a workspace has; a stop is the id alone. */
-const keyOf = (workspaceId: string, campaign: string | null): string =>
-  campaign === null ? workspaceId : `${workspaceId} ${campaign}`;
+/** No workspace's id has a space. */
+const keyOf = (workspaceId: string, campaign: string): string => `${workspaceId} ${campaign}`;
+
+interface HeldNow {
+  /** None when the table is as it was at `readAt`. */
+  held: Set<string> | undefined;
+  stopped: Set<string>;
+  readAt: string;
+}
+
+async function readHeld(
+  db: Kysely<MessagingTables>,
+  stops: StopRule,
+  readAt: string | undefined,
+): Promise<HeldNow> {
+  const { rows } = await sql<{ changes: string; held: [string, string][] | null; stopped: string[] | null }>`
+    select c.changes::text as changes, case when c.changes is distinct from ${readAt ?? null}::bigint then (
+      select coalesce(json_agg(json_build_array(workspace_id, campaign)), '[]') from holds
+    ) end as held, (select array_agg(workspace_id) from (${stops()}) s) as stopped
+    from hold_changes c`.execute(db);
+  const [row] = rows;
+  if (!row) throw new Error('hold_changes has no row');
+  return {
+    held: row.held
+      ? new Set(row.held.map(([workspaceId, campaign]) => keyOf(workspaceId, campaign)))
+      : undefined,
+    stopped: new Set(row.stopped ?? []),
+    readAt: row.changes,
+  };
+}
 
 /** One refresh at a time, as often as the interval says, while it is needed. */
 function repeatedly(refresh: () => Promise<void>, isNeeded: () => boolean): NodeJS.Timeout {
