@@ -252,7 +252,7 @@ async function openServer(options: HttpModuleOptions, served: Served, shutdown: 
         },
         onErased: () => void erasures.look().catch(() => undefined),
         schedules: createSchedules(temporal.client),
-        holds: campaignHolds(options.service.gatewayFor),
+        holds: campaignHolds(options.service),
         readiness: readinessOf(options, served.state),
         installation: installationOf(options),
         inboundSecret: place.inboundSecret,
@@ -291,26 +291,26 @@ function installationOf({ config, storage, temporal, temporalAt, processId }: Ht
 }
 
 /** Periodic cleanups, because rows that are no longer wanted would otherwise stay for ever. */
-function keepTidy({ config, storage, log }: HttpModuleOptions, secrets: Secrets, shutdown: Shutdown): void {
+function keepTidy(
+  { config, storage, log, service }: HttpModuleOptions,
+  secrets: Secrets,
+  shutdown: Shutdown,
+): void {
   const messagingDb = storage.tables<MessagingTables>();
   const expiry = keepExpiring({ db: messagingDb, log });
   shutdown.add('expiry', () => expiry.stop());
   const retention = keepRetention({ db: messagingDb, days: config.retentionDays, log });
   shutdown.add('retention', () => retention.stop());
   const runs = keepCampaignRetention({
-    db: storage.tables<CampaignTables>(),
-    days: config.retentionDays,
+    ...{ db: storage.tables<CampaignTables>(), days: config.retentionDays },
+    held: campaignHolds(service),
     log,
   });
   shutdown.add('retention of runs', () => runs.stop());
 
   const auditRetention = keepAuditRetention({
-    ...{
-      db: storage.tables<AuditTables>(),
-      sealing: secrets.ofWebhooks,
-      days: config.auditRetentionDays,
-      log,
-    },
+    ...{ db: storage.tables<AuditTables>(), sealing: secrets.ofWebhooks, days: config.auditRetentionDays },
+    log,
   });
   shutdown.add('audit retention', () => auditRetention.stop());
 }

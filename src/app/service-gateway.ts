@@ -6,6 +6,7 @@ import type {
   CampaignHolds,
   EventSource,
   FeedHeads,
+  HeldMessages,
   MessageStories,
   TemplateLookup,
   ToldStories,
@@ -14,8 +15,9 @@ import type { Config } from '../config';
 import type { Credentials } from '../credentials/credentials';
 import { readServiceAccounts, type ServiceAccount } from '../credentials/service-accounts';
 import { DomainError, ERRORS, isDomainError } from '../domain/errors';
+import { inParallel } from '../domain/in-parallel';
 import { LIMITS } from '../domain/limits';
-import type { Gateway } from '../gateway/gateway';
+import type { Capability, Gateway } from '../gateway/gateway';
 import { type GatewayOptions, openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
 import { admitCampaigns, campaignAccess } from '../messaging/access/installation-secret';
@@ -237,13 +239,30 @@ export function messageStories({ gatewayFor, hasAccess }: Omit<ServiceGateways, 
 const AWAY = { kind: 'away', events: true, held: false, stories: [] } as const;
 
 /** Does nothing at a service that cannot hold. */
-export function campaignHolds(gatewayFor: GatewayFor): CampaignHolds {
-  const ableTo = async (workspaceId: string) => {
+export function campaignHolds({
+  gatewayFor,
+  hasAccess,
+}: Pick<ServiceGateways, 'gatewayFor' | 'hasAccess'>): CampaignHolds & HeldMessages {
+  const ableTo = async (workspaceId: string, ...needed: Capability[]) => {
     const gateway = gatewayFor(workspaceId);
-    return (await gateway.capabilities()).has('holds') ? gateway : undefined;
+    const able = await gateway.capabilities();
+    return needed.every((one) => able.has(one)) ? gateway : undefined;
   };
   return {
-    hold: async (workspaceId, campaignId) => (await ableTo(workspaceId))?.hold(campaignId),
-    release: async (workspaceId, campaignId) => (await ableTo(workspaceId))?.release(campaignId),
+    hold: async (workspaceId, campaignId) => (await ableTo(workspaceId, 'holds'))?.hold(campaignId),
+    release: async (workspaceId, campaignId) => (await ableTo(workspaceId, 'holds'))?.release(campaignId),
+    async cancelWaiting(workspaceId, campaignId) {
+      if (!(await hasAccess(workspaceId))) return false;
+      const gateway = await ableTo(workspaceId, 'holds', 'stories');
+      if (!gateway) return true;
+      for (;;) {
+        const uids = await gateway.waitingOf(campaignId);
+        if (uids.length === 0) return true;
+        const answers = await inParallel(uids, CANCELS_AT_ONCE, (uid) => gateway.cancel(uid));
+        if (!answers.includes('canceled')) return false;
+      }
+    },
   };
 }
+
+const CANCELS_AT_ONCE = 8;

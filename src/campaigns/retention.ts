@@ -2,6 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import { type CleanupStep, type PeriodicCleanup, startPeriodicCleanup } from '../storage/periodic-cleanup';
+import { endOldHolds } from './actions/old-holds';
+import type { HeldMessages } from './model/dependencies';
 import type { CampaignTables } from './model/tables';
 import { readOutcomes } from './reports/recipient-outcomes';
 
@@ -10,7 +12,8 @@ const RUN_TABLES = ['recipients', 'calls', 'skipped_contacts'] as const;
 
 /**
  * Deletes what is known of persons in runs that ended `days` ago, and durable sends that did. Without `days`
- * everything is kept for ever. A run's row, its counts and its outcomes by code stay.
+ * everything is kept for ever. A run's row, its counts and its outcomes by code stay. Holds of campaigns that are over
+ * end in any case.
  *
  * A run is marked first, together with its outcomes, and loses its rows in steps after that. A process that is
  * killed in between leaves the mark, by which the next sweep continues. A marked run cannot be resumed
@@ -19,24 +22,27 @@ const RUN_TABLES = ['recipients', 'calls', 'skipped_contacts'] as const;
 export function keepCampaignRetention({
   db,
   days,
+  held,
   log,
   now = Date.now,
 }: {
   db: Kysely<CampaignTables>;
   days: number | undefined;
+  held: HeldMessages;
   log: Log;
   now?: () => number;
 }): PeriodicCleanup {
   const before = (keptDays: number) => new Date(now() - keptDays * DAY_MS).toISOString();
-  const steps = (): CleanupStep[] =>
-    days === undefined
-      ? []
-      : [
-          () => markRuns(db, before(days)),
-          ...RUN_TABLES.map((table) => () => deleteRows(db, table)),
-          () => finishRuns(db),
-          () => deleteSends(db, before(days)),
-        ];
+  const stepsOfRecords = (keptDays: number): CleanupStep[] => [
+    () => markRuns(db, before(keptDays)),
+    ...RUN_TABLES.map((table) => () => deleteRows(db, table)),
+    () => finishRuns(db),
+    () => deleteSends(db, before(keptDays)),
+  ];
+  const steps = (): CleanupStep[] => [
+    ...(days === undefined ? [] : stepsOfRecords(days)),
+    endOldHolds(db, held, log),
+  ];
   return startPeriodicCleanup({
     steps,
     onFailed: (error) =>

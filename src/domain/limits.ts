@@ -270,6 +270,11 @@ export const LIMITS = {
   indexLockPauseMs: 500,
   /** Ended runs that one sweep takes on at a time. */
   retentionRuns: 20,
+  /**
+   * How long the messages of a canceled campaign are held. Later none can come: a process that was frozen while it offered
+   * some finds its connection closed, and its page's attempt taken over.
+   */
+  canceledHoldHours: 24,
   /** Senders of a workspace with limits of their own; every process keeps all of them in memory. */
   senderLimits: 1_000,
   /** Longest pause that a provider's Retry-After puts on a sender; after it the provider is asked again. */

@@ -36,6 +36,8 @@ export interface Gateway {
   /** Needs `holds`. */
   hold(campaign: string): Promise<void>;
   release(campaign: string): Promise<void>;
+  /** Needs `stories`. Uids of some messages with this tag that were not handed over yet; none when there are none. */
+  waitingOf(campaign: string): Promise<string[]>;
   /** Needs `holds`. `late`: handed over already; `absent`: the service never had it. */
   cancel(uid: string): Promise<CancelAnswer>;
   close(): Promise<void>;

@@ -167,6 +167,19 @@ class HttpGateway implements Gateway {
     if (answer.status >= 300 && answer.status !== 404) throw refusal('DELETE /holds', answer);
   }
 
+  async waitingOf(campaign: string): Promise<string[]> {
+    for (let cursor = ''; ; ) {
+      const query = new URLSearchParams({ campaign, state: 'accepted' });
+      if (cursor) query.set('cursor', cursor);
+      const answer = await this.call('send', 'GET', `/messages?${query}`);
+      if (answer.status !== 200) throw refusal('GET /messages', answer);
+      const { data, next } = answer.body as { data: { uid: string }[]; next: string | null };
+      // A page may be empty although others follow, because the service looks at so many messages for each.
+      if (data.length > 0 || next === null) return data.map(({ uid }) => uid);
+      cursor = next;
+    }
+  }
+
   async cancel(uid: string): Promise<CancelAnswer> {
     const answer = await this.call('send', 'DELETE', `/messages/${encodeURIComponent(uid)}`);
     if (answer.status === 404) return 'absent';

@@ -85,6 +85,12 @@ export interface CampaignHolds {
   release(workspaceId: string, campaignId: string): Promise<void>;
 }
 
+/** What still waits at the service of a campaign that is over. */
+export interface HeldMessages extends Pick<CampaignHolds, 'release'> {
+  /** Cancels it. False when some still waits, or when this process has no access to the workspace's messages. */
+  cancelWaiting(workspaceId: string, campaignId: string): Promise<boolean>;
+}
+
 export interface RunLaunch {
   runId: string;
   /** 1 at first; one more each time the run is started again after its end. */

@@ -93,8 +93,8 @@ export interface CampaignTables {
     launch_at: Timestamp | null;
     started_at: CreatedAt;
     finished_at: Timestamp | null;
-    /** When the hold that a canceled run's messages were under was removed. */
-    hold_let_go_at: Timestamp | null;
+    /** When the service's hold on messages of a run that is over was removed. */
+    hold_ended_at: Timestamp | null;
     scheduled_for: Timestamp | null;
     local_time: string | null;
     policy_version: number | null;

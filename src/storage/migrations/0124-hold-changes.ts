@@ -16,11 +16,12 @@ create trigger holds_written after insert on holds referencing new table as chan
 create trigger holds_deleted after delete on holds referencing old table as changed
   for each statement execute function count_hold_changes();
 
--- When the hold of a canceled campaign was removed, after no message of it can come any more (campaigns/actions/old-holds.ts).
-alter table runs add column hold_let_go_at timestamptz;
+-- When the hold of a campaign that is over was removed (campaigns/actions/old-holds.ts).
+alter table runs add column hold_ended_at timestamptz;
 `;
 
 /** Built while the table is written to (online-indexes.ts). */
 export const INDEXES = `
-create index runs_held_after_cancel on runs (finished_at) where phase = 'canceled' and hold_let_go_at is null;
+create index runs_held_after_end on runs (finished_at) where phase in ('canceled', 'failed')
+  and (hold_ended_at is null or hold_ended_at < finished_at);
 `;

@@ -59,63 +59,29 @@ export function createHolds(deps: {
   onReleased(): void;
 }): Holds {
   const { db, stops = NEVER, onReleased } = deps;
-  let held = new Set<string>();
-  let stopped = new Set<string>();
-  /** The table's count of changes when `held` was read; none after a change that did not come from reading it. */
-  let readAt: string | undefined;
+  const copy = new Copy((readAt) => readHeld(db, stops, readAt));
   let timer: NodeJS.Timeout | undefined;
-  let changes = 0;
   let openBatches = 0;
 
   async function refresh(): Promise<void> {
-    const before = { held, stopped };
-    const changesBefore = changes;
-    const now = await readHeld(db, stops, readAt);
-    // It may not have seen what was changed here meanwhile; the next one will.
-    if (changes !== changesBefore) return;
-    stopped = now.stopped;
-    // Otherwise what a group reported meanwhile is in the copy, and `readAt` is none.
-    if (now.held) {
-      held = now.held;
-      readAt = now.readAt;
-    }
-    const isReleased = [...before.stopped].some((id) => !stopped.has(id));
-    if (isReleased || (held !== before.held && [...before.held].some((key) => !held.has(key)))) onReleased();
-  }
-
-  /** Something is known that was not read from the table, so that the next look reads it. */
-  function noteChange(): void {
-    changes += 1;
-    readAt = undefined;
+    if (await copy.refresh()) onReleased();
   }
 
   return {
-    isHeld({ workspaceId, campaign, confirmsOptOut }) {
-      if (!confirmsOptOut && stopped.size > 0 && stopped.has(workspaceId)) return true;
-      return held.size > 0 && campaign !== undefined && held.has(keyOf(workspaceId, campaign));
-    },
+    isHeld: (message) => copy.isHeld(message),
     readHold: (workspaceId, campaign) => hasHold(db, workspaceId, campaign),
     async hold(workspaceId, campaign) {
       await insertHold(db, workspaceId, campaign);
-      noteChange();
-      held.add(keyOf(workspaceId, campaign));
+      copy.hold(workspaceId, campaign);
     },
     async release(workspaceId, campaign) {
       await deleteHold(db, workspaceId, campaign);
-      noteChange();
-      held.delete(keyOf(workspaceId, campaign));
+      copy.release(workspaceId, campaign);
       onReleased();
     },
-    learn(met) {
-      for (const { workspaceId, campaign } of met) {
-        if (campaign === null) stopped.add(workspaceId);
-        else held.add(keyOf(workspaceId, campaign));
-      }
-      readAt = undefined;
-    },
+    learn: (met) => copy.learn(met),
     refresh() {
-      // A reading that began before the change must not come after this one.
-      noteChange();
+      copy.noteChange();
       return refresh();
     },
     attend() {
@@ -127,11 +93,73 @@ export function createHolds(deps: {
     stoppedAmong: (workspaceIds) => stops(workspaceIds),
     async start() {
       await refresh();
-      timer = repeatedly(refresh, () => held.size + stopped.size > 0 || openBatches > 0);
+      timer = repeatedly(refresh, () => !copy.isEmpty || openBatches > 0);
     },
     stop: () => clearInterval(timer),
   };
 }
+
+/** What this process knows of holds and stops. */
+class Copy {
+  private held = new Set<string>();
+  private stopped = new Set<string>();
+  /** The table's count of changes when `held` was read; none while the copy differs from what was read. */
+  private readAt: string | undefined;
+  private changes = 0;
+
+  constructor(private readonly read: (readAt: string | undefined) => Promise<HeldNow>) {}
+
+  get isEmpty(): boolean {
+    return this.held.size + this.stopped.size === 0;
+  }
+
+  isHeld({ workspaceId, campaign, confirmsOptOut }: Holdable): boolean {
+    if (!confirmsOptOut && this.stopped.size > 0 && this.stopped.has(workspaceId)) return true;
+    return this.held.size > 0 && campaign !== undefined && this.held.has(keyOf(workspaceId, campaign));
+  }
+
+  /** Answers whether something was released. */
+  async refresh(): Promise<boolean> {
+    const { held, stopped, changes } = this;
+    const now = await this.read(this.readAt);
+    // It may not have seen what was changed here meanwhile; the next one will.
+    if (this.changes !== changes) return false;
+    this.stopped = now.stopped;
+    // Without new holds, what a group reported meanwhile is in the copy, and `readAt` is none.
+    if (now.held) {
+      this.held = now.held;
+      this.readAt = now.readAt;
+    }
+    return isLessThan(this.stopped, stopped) || isLessThan(this.held, held);
+  }
+
+  /** A reading that began before the change must not come after it, and the next one reads the table. */
+  noteChange(): void {
+    this.changes += 1;
+    this.readAt = undefined;
+  }
+
+  hold(workspaceId: string, campaign: string): void {
+    this.noteChange();
+    this.held.add(keyOf(workspaceId, campaign));
+  }
+
+  release(workspaceId: string, campaign: string): void {
+    this.noteChange();
+    this.held.delete(keyOf(workspaceId, campaign));
+  }
+
+  learn(met: readonly HeldTag[]): void {
+    for (const { workspaceId, campaign } of met) {
+      if (campaign === null) this.stopped.add(workspaceId);
+      else this.held.add(keyOf(workspaceId, campaign));
+    }
+    this.readAt = undefined;
+  }
+}
+
+const isLessThan = (now: ReadonlySet<string>, before: ReadonlySet<string>): boolean =>
+  now !== before && [...before].some((key) => !now.has(key));
 
 /** No workspace's id has a space. */
 const keyOf = (workspaceId: string, campaign: string): string => `${workspaceId} ${campaign}`;

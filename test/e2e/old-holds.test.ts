@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { Client } from 'pg';
+import { recordFile } from '../../src/providers/simulator/simulator-record';
+import {
+  campaignDetail,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+  untilPhase,
+} from '../support/api-client';
+import { Installation } from '../support/installation';
+import { until } from '../support/until';
+
+const CONTACTS = 300;
+
+/** Proves what becomes of the holds of campaigns that are over, and of messages that a frozen process offers after the cancel. */
+describe('the hold of a campaign', () => {
+  let here: Installation;
+  let database: Client;
+  let templateId: string;
+  let listId: string;
+
+  beforeAll(async () => {
+    here = await Installation.start();
+    database = new Client({ connectionString: here.place.env.DATABASE_URL });
+    await database.connect();
+    templateId = await createSmsTemplate(here.api);
+    listId = await createList(here.api, CONTACTS);
+  }, 120_000);
+  afterAll(async () => {
+    await database?.end();
+    await here?.remove();
+  });
+
+  const slow = () => createSmsCampaign(here.api, listId, templateId, { delivery: { ratePerSecond: 1 } });
+  const isHeld = async (id: string) =>
+    (await here.api.expect<{ data: { held: boolean } }>('GET', `/holds/${id}`)).data.held;
+  const stateOf = async (uid: string) =>
+    (await here.api.expect<{ data: { state: string } }>('GET', `/messages/${uid}`)).data.state;
+  const undelivered = async () =>
+    (await here.api.expect<{ data: { marketing: { undelivered: number } } }>('GET', '/outbox')).data.marketing
+      .undelivered;
+
+  test('ends a day after its cancel, with what was offered since; that of a paused one stays', async () => {
+    const canceled = await slow();
+    const paused = await slow();
+    const young = await slow();
+    const going = [canceled, paused, young];
+    for (const id of going) await untilPhase(here.api, id, ['running'], 30_000);
+    for (const id of [canceled, young]) await here.api.expect('POST', `/api/campaign/${id}/cancel`);
+    await here.api.expect('POST', `/api/campaign/${paused}/pause`);
+    for (const id of [canceled, young]) await untilPhase(here.api, id, ['canceled'], 30_000);
+    for (const id of going) {
+      await until('it is held', () => isHeld(id), 30_000);
+      const late = {
+        channel: 'sms',
+        uid: `late-${id}`,
+        to: '+12025550177',
+        from: '12345',
+        class: 'marketing',
+      };
+      await here.api.expect('POST', '/send-msg', {
+        ...{ ...late, 'template-id': templateId, params: { NAME: 'Ada' } },
+        campaign: id,
+      });
+    }
+    await until('nothing else waits', async () => (await undelivered()) === 3, 30_000);
+    const finishedAt = async (id: string) => (await campaignDetail(here.api, id)).finishedAt;
+    await until('its run has ended', async () => (await finishedAt(canceled)) !== null, 30_000);
+    await here.fanfare.stop();
+    await database.query(
+      `update runs set finished_at = finished_at - interval '25 hours' where campaign_id = any($1) and finished_at is not null`,
+      [[canceled, paused]],
+    );
+    await here.run();
+
+    await until('its hold has ended', async () => !(await isHeld(canceled)), 60_000);
+    expect(await stateOf(`late-${canceled}`)).toBe('canceled');
+    expect(await Promise.all([paused, young].map(isHeld))).toEqual([true, true]);
+    expect(await Promise.all([paused, young].map((id) => stateOf(`late-${id}`)))).toEqual([
+      'accepted',
+      'accepted',
+    ]);
+    expect(await undelivered()).toBe(2);
+    expect(readFileSync(recordFile(here.recordDir, 'sms'), 'utf8')).not.toContain('late-');
+    expect((await campaignDetail(here.api, canceled)).phase).toBe('canceled');
+  }, 240_000);
+});
