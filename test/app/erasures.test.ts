@@ -160,7 +160,7 @@ describeWithDatabase('a person who is erased', (database) => {
       ('snd_3', ${workspaceId}, 's3', 'email', ${JSON.stringify({ ...send, to: SHOUTED })}, 'delivered', now(), now())`.execute(
       db,
     );
-    return { runId, uid, delivery, idOf, sms };
+    return { runId, uid, delivery, idOf, sms, email };
   }
 
   /** What is about to be erased is what an export tells: every message, and what was filled in for the person. */
@@ -189,7 +189,7 @@ describeWithDatabase('a person who is erased', (database) => {
 
   test('is in no column of any table, and states and counts are as before', async () => {
     const { workspaceId } = rig;
-    const { runId, uid, delivery, idOf, sms } = await plantEverywhere();
+    const { runId, uid, delivery, idOf, sms, email } = await plantEverywhere();
     const tables = new Set((await tracesIn(db)).map((one) => one.split('.')[0]));
     expect([...tables].sort()).toEqual([
       'calls',
@@ -278,6 +278,9 @@ describeWithDatabase('a person who is erased', (database) => {
 
     // A receipt that comes late tells its state, and none of its words.
     await sms.report({ id: idOf(uid), type: 'digits', data: { text: `seen by ${PHONE}` } });
+    // Its process remembers this message as it was handed over, with the person.
+    await email.report({ id: idOf('shouted'), type: 'delivered', data: { smtp: `250 <${EMAIL}>` } });
+    expect(await rig.states()).toMatchObject({ shouted: 'delivered' });
     expect(
       (await tracesIn(db)).filter((one) => one.startsWith('messages') || one.startsWith('event_log')),
     ).toEqual([]);

@@ -110,9 +110,9 @@ export async function tellInbound(
     );
     const written = await writeChanges(tx, target.workspace_id, [{ target, event }]);
     if (written.size > 0) return true;
-    // A receipt has changed the message in between.
+    // A receipt or an erasure has changed the message in between.
     const { rows } = await sql<TargetRow>`
-      select id, workspace_id, uid, channel, campaign, state, attempt, provider, history
+      select id, workspace_id, uid, channel, campaign, state, attempt, provider, history, to_address is null as erased
       from messages where id = ${found.id}
     `.execute(tx);
     target = rows[0] && targetOf(rows[0]);

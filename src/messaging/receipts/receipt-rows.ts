@@ -91,7 +91,8 @@ export interface Change {
 
 /**
  * Adds one event to each message, at most one per message, all of one workspace. A message that has changed
- * since it was read is skipped. Returns the ids of the messages that were written.
+ * since it was read is skipped, also one whose person was erased since, because the event may name them. Returns the
+ * ids of the messages that were written.
  */
 export async function writeChanges(
   db: Kysely<MessagingTables>,
@@ -117,12 +118,14 @@ export async function writeChanges(
         ${changes.map((one) => one.target.id)}::text[],
         ${changes.map((one) => one.target.state)}::text[],
         ${changes.map((one) => one.target.history.length)}::int[],
+        ${changes.map((one) => one.target.erased ?? false)}::boolean[],
         ${changes.map((one) => one.event.state)}::text[],
         ${changes.map((one) => one.event.code ?? null)}::text[],
         ${changes.map((one) => one.providerId ?? null)}::text[],
         ${changes.map((one) => historyText(one.event, at))}::text[]
-      ) with ordinality as r(id, old_state, old_length, new_state, code, provider_id, entry, position)
+      ) with ordinality as r(id, old_state, old_length, erased, new_state, code, provider_id, entry, position)
       where m.id = r.id and m.state = r.old_state and jsonb_array_length(m.history) = r.old_length
+        and (m.to_address is null) = r.erased
       returning m.id
     ), logged as (
       insert into event_log (workspace_id, first_seq, count, at, events)
