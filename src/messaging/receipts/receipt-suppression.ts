@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { isOfKind } from '../../domain/account';
 import type { Channel } from '../../domain/channel';
 import { type RecipientFinding, recipientFinding } from '../../domain/delivery-codes';
 import { LIMITS } from '../../domain/limits';
@@ -24,7 +25,7 @@ export async function suppressByReceipts(
   for (const from of receipts) {
     if (from.receipt.code === undefined) continue;
     const target = targetOf(from, targets);
-    if (!target || target.provider !== from.provider || !isHandedOver(target)) continue;
+    if (!target || !isOfKind(target.provider ?? '', from.provider) || !isHandedOver(target)) continue;
     const finding = recipientFinding(target.channel, from.receipt.code);
     if (finding) about.set(target.id, finding);
   }

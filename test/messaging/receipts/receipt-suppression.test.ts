@@ -9,6 +9,7 @@ import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
+import { ScriptedProvider } from '../scripted-provider';
 
 describeWithDatabase('what carriers say about recipients', (database) => {
   let storage: Storage;
@@ -51,6 +52,16 @@ describeWithDatabase('what carriers say about recipients', (database) => {
     ]);
     const next = rig.email('m2', { to: 'ada@example.com', from: 'other@example.com' });
     expect((await one.delivery.accept(rig.workspaceId, next)).state).toBe('suppressed');
+  });
+
+  test('a bounce is believed from the path that the accounts of a kind share', async () => {
+    const account = new ScriptedProvider('email', {}, 'http:acc_1');
+    const two = await rig.process({ email: account });
+    const { id } = await two.delivery.accept(rig.workspaceId, rig.email('m1'));
+    await until('it is sent', async () => (await rig.states()).m1 === 'sent');
+    await two.delivery.receiptsOf('http')([{ id, type: 'undelivered', code: '550 5.1.1' }]);
+    expect(await rig.states()).toEqual({ m1: 'undelivered' });
+    expect(await blocks()).toMatchObject([{ address: 'ada@example.com', source: 'bounce' }]);
   });
 
   test('a complaint blocks at once, also one about a message that was delivered', async () => {
