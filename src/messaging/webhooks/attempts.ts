@@ -138,9 +138,11 @@ const GONE = 410;
 async function settleEndpoint(
   tx: Transaction<MessagingTables>,
   webhookId: string,
-  ended: readonly EndedAttempt[],
+  all: readonly EndedAttempt[],
   scale: number,
 ): Promise<DisabledReason | undefined> {
+  const ended = all.every(({ outcome }) => outcome.success) ? all : await atPresentUrl(tx, webhookId, all);
+  if (ended.length === 0) return undefined;
   const silenceMs = Math.max(0, ...ended.map(({ outcome }) => outcome.retryAfterMs ?? 0));
   if (silenceMs > 0) await pause(tx, webhookId, silenceMs);
   if (ended.some(({ outcome }) => outcome.status === GONE)) {
@@ -157,6 +159,20 @@ async function settleEndpoint(
   const failingMs = LIMITS.webhookFailingHours * 3_600_000 * scale;
   const failsForLong = sql<boolean>`failing_since <= now() - ${failingMs} * interval '1 millisecond'`;
   return (await disable(tx, webhookId, 'failing', failsForLong)) ? 'failing' : undefined;
+}
+
+/**
+ * Without the attempts at a former address, because they say nothing about the one that replaced it. The row is locked, so that
+ * the address is not replaced before their effects are written.
+ */
+async function atPresentUrl(
+  tx: Transaction<MessagingTables>,
+  webhookId: string,
+  ended: readonly EndedAttempt[],
+): Promise<EndedAttempt[]> {
+  const { rows } = await sql<{ url: string }>`
+    select url from webhooks where id = ${webhookId} for no key update`.execute(tx);
+  return ended.filter(({ delivery }) => delivery.url === rows[0]?.url);
 }
 
 async function pause(tx: Transaction<MessagingTables>, webhookId: string, ms: number): Promise<void> {

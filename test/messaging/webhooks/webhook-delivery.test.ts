@@ -155,6 +155,29 @@ describeWithDatabase('delivery of webhooks', (database) => {
     expect(receiver.requests).toHaveLength(1);
   });
 
+  test.each([
+    ['410', { status: 410, headers: {} }],
+    ['a Retry-After', { status: 503, headers: { 'retry-after': '3600' } }],
+  ])('%s of a former address says nothing about the one that replaced it', async (_what, late) => {
+    let answer = () => {};
+    receiver.answerWith(({ path }, response) => {
+      if (path === '/new') return { status: 204 };
+      answer = () => response.writeHead(late.status, late.headers).end();
+      return 'nothing';
+    });
+    const id = await create(['*']);
+    const process = await rig.deliver();
+    await rig.webhooks.test(rig.workspaceId, id);
+    await until('it is under way', () => receiver.requests.length === 1);
+    await rig.webhooks.change(rig.workspaceId, id, { url: receiver.url.replace('/told', '/new') });
+    answer();
+    await until('the attempt is recorded', async () => (await rig.deliveries(id)).at(-1)?.attempts === 1);
+    expect(await read(id)).toMatchObject({ enabled: true, pausedUntil: null, failingSince: null });
+    await rig.webhooks.test(rig.workspaceId, id);
+    await until('the new address is told', () => receiver.taken.size === 1);
+    await process.stop();
+  });
+
   test('Retry-After is honoured, by the whole endpoint', async () => {
     receiver.answerWith(() => ({ status: 503, headers: { 'retry-after': '1' } }));
     const id = await create(['*']);
