@@ -7,7 +7,8 @@ import type { MessagingTables } from '../../model/tables';
 /**
  * How many due messages of each workspace and class are not yet with a provider, for the bound on the outbox. A
  * running count, because counting rows for every request would cost more than the request. It is corrected from the
- * table every few seconds, because other processes accept and hand over too. The correction reads rows that were
+ * table every few seconds, because other processes accept and hand over too: while this one changes it or is asked for it, so
+ * that one that only refuses learns that there is room again. The correction reads rows that were
  * handed over since the last vacuum, so it runs less often when it takes long. What has left the groups of this process's
  * partitions is swept before.
  */
@@ -49,15 +50,18 @@ export function createOutboxCount(
   let changed = false;
   let timer: NodeJS.Timeout | undefined;
   let running = false;
-  const countOf = (workspaceId: string, kind: MessageClass) => counts.get(workspaceId)?.[kind] ?? 0;
+
+  function countOf(workspaceId: string, kind: MessageClass): number {
+    const count = counts.get(workspaceId)?.[kind] ?? 0;
+    // Another process may have handed over or canceled these since they were counted.
+    if (count > 0) changed = true;
+    return count;
+  }
 
   async function recount(): Promise<void> {
     changed = false;
     for (const { id } of [...partitions()]) await sweepDueGroups(db, id);
-    const { rows } = await sql<{ workspace_id: string; class: MessageClass; count: number }>`
-      select m.workspace_id, m.class, count(*) as count
-      from ${allDue(new Date())} group by m.workspace_id, m.class
-    `.execute(db);
+    const rows = await countDue(db);
     counts = new Map();
     for (const row of rows) recorded(row.workspace_id)[row.class] = row.count;
   }
@@ -75,7 +79,11 @@ export function createOutboxCount(
     timer = setTimeout(async () => {
       const begun = performance.now();
       // A failure shows elsewhere; the next round corrects the count.
-      if (changed) await recount().catch(() => undefined);
+      if (changed)
+        changed = await recount().then(
+          () => changed,
+          () => true,
+        );
       recountAfter(recountRestMs(performance.now() - begun));
     }, ms);
     timer.unref();
@@ -103,6 +111,14 @@ export function createOutboxCount(
       clearTimeout(timer);
     },
   };
+}
+
+async function countDue(db: Kysely<MessagingTables>) {
+  const { rows } = await sql<{ workspace_id: string; class: MessageClass; count: number }>`
+    select m.workspace_id, m.class, count(*) as count
+    from ${allDue(new Date())} group by m.workspace_id, m.class
+  `.execute(db);
+  return rows;
 }
 
 /** How long to rest after a count that took so long, in milliseconds. */

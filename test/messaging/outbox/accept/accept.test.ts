@@ -274,6 +274,22 @@ describeWithDatabase('accepting messages', (database) => {
     count.stop();
   });
 
+  test('an outbox that another process has emptied is not full for the one that only refuses', async () => {
+    one.sms.script = one.sms.hang;
+    await Promise.all(Array.from({ length: 3 }, (_, i) => accept(rig.sms(`m${i}`))));
+    const count = createOutboxCount(rig.db, { bounds: { marketing: 3, transactional: 5 } });
+    await count.start();
+    const room = () => count.room(rig.workspaceId, 'marketing', 1);
+    expect(room()).toBe(0);
+    one.sms.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    one.sms.release({ kind: 'accepted', providerId: 'p' });
+    await until('all are sent', async () =>
+      Object.values(await rig.states()).every((state) => state === 'sent'),
+    );
+    await until('there is room again', () => room() === 1, 15_000);
+    count.stop();
+  });
+
   test.each([
     ['every five seconds as a rule', 1, 5_000],
     ['so seldom that it takes a hundredth of the time', 120, 12_000],
