@@ -98,4 +98,19 @@ describeWithDatabase('an outbox whose connection breaks in the middle of a state
     await until('it is sent', async () => (await rig.states()).m1 === 'sent');
     expect(one.sms.uids().filter((uid) => uid === 'm1')).toEqual(['m1']);
   });
+
+  test('adopts a partition again whose adoption it did not hear of', async () => {
+    const later = new Date(Date.now() + 86_400_000).toISOString();
+    await one.delivery.accept(rig.workspaceId, rig.sms('m1', { sendAt: later }));
+    await sql`insert into dispatch_lanes (id, owner, fence, lease_until)
+      values ('gone', 'proc_gone', 1, now() + interval '2 seconds')`.execute(db);
+    await sql`update messages set lane = 'gone', due_at = now() where uid = 'm1'`.execute(db);
+    await lock(sql`select id from dispatch_lanes where id = 'gone' for update`);
+    await until('it is being adopted', () => waiting('set fence = fence + 1'));
+    line.cut();
+    line.mend();
+    await unlock();
+    await until('it is sent', async () => (await rig.states()).m1 === 'sent');
+    expect(one.sms.uids().filter((uid) => uid === 'm1')).toEqual(['m1']);
+  });
 });

@@ -172,12 +172,18 @@ class LeasedPartitions implements Partitions {
     }
   }
 
-  /** A partition has lost its owner when its lease is over. */
+  /**
+   * A partition has lost its owner when its lease is over. It may be this process's own, if the answer to its opening or its
+   * adoption was lost: then no other process need be there to adopt it.
+   */
   private async adopt(): Promise<void> {
+    // What was just released is for a successor.
+    if (!this.running) return;
     const askedAt = performance.now();
+    const held = [...this.partitions.keys()];
     const { rows } = await sql<{ id: string; fence: number; cancels: number }>`
       update dispatch_lanes set fence = fence + 1, owner = ${this.owner}, lease_until = ${this.leaseUntil}
-      where owner <> ${this.owner} and lease_until <= now()
+      where id <> all(${held}::text[]) and lease_until <= now()
       returning id, fence, cancels
     `.execute(this.deps.db);
     for (const row of rows) {
