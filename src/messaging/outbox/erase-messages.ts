@@ -5,14 +5,17 @@ import { seqOf, withData } from '../events/history';
 import { idsOfMessagesTo } from '../events/messages-to-person';
 import type { StoredEvent } from '../model/stored-event';
 import type { MessagingTables } from '../model/tables';
-import { cancelMessages } from './cancel';
+import { cancelMessages, noteUnwanted } from './cancel';
 
 /**
  * What the messaging half forgets of a person (api.md 16). Each step changes some rows and answers how many; repeated until
  * all answer 0, and after a crash from the beginning, they leave nothing.
  */
 
-/** Messages that wait are canceled; one that a provider has at the moment is left for the next look. */
+/**
+ * Messages that wait are canceled. One that a provider has at the moment is left for the next look, and noted as unwanted,
+ * because it may be in a group that a killed process left and that a hold keeps from its provider for as long as it lasts.
+ */
 export async function cancelWaiting(db: Kysely<MessagingTables>, person: Erased): Promise<number> {
   const { rows } = await sql<{ uid: string }>`
     select uid from messages where id = any(array(
@@ -20,6 +23,8 @@ export async function cancelWaiting(db: Kysely<MessagingTables>, person: Erased)
   if (rows.length === 0) return 0;
   const uids = rows.map(({ uid }) => uid);
   const outcomes = await cancelMessages(db, person.workspaceId, uids);
+  for (const [i, uid] of uids.entries())
+    if (!outcomes[i]?.ok) await noteUnwanted(db, person.workspaceId, uid);
   return outcomes.filter((outcome) => outcome.ok).length;
 }
 

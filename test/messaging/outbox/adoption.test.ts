@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { cancelWaiting, countWaiting, eraseMessages } from '../../../src/messaging/outbox/erase-messages';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { endLeases } from '../end-leases';
@@ -76,6 +77,24 @@ describeWithDatabase('after a process is gone', (database) => {
     await until('the other one is sent', async () => (await rig.states()).kept === 'sent');
     expect(second.sms.uids()).toEqual(['kept']);
     await until('no batch is open', async () => (await openBatches()) === 0);
+  });
+
+  test('what is not given to its provider again because of a hold is erased with its person', async () => {
+    first = await rig.process({ sms: new ScriptedProvider('sms', { idempotent: true }) });
+    first.sms.script = first.sms.hang;
+    await first.delivery.accept(rig.workspaceId, rig.sms('m1', { campaign: 'c1' }));
+    await until('it is on its way', () => first.sms.taken.length === 1);
+    await first.delivery.hold(rig.workspaceId, 'c1');
+    await endLeases(rig.db);
+    const second = await rig.process({ sms: new ScriptedProvider('sms', { idempotent: true }) });
+    const person = { workspaceId: rig.workspaceId, addresses: ['+12025550123'], words: ['ada'] };
+    await until('nothing of the person is left', async () => {
+      await cancelWaiting(rig.db, person);
+      await eraseMessages(rig.db, person);
+      return (await countWaiting(rig.db, person)) === 0;
+    });
+    expect(await rig.states()).toEqual({ m1: 'unknown' });
+    expect(second.sms.taken).toEqual([]);
   });
 
   test('nothing is read of a partition before its open groups are, though a release lets all be looked at again', async () => {
