@@ -35,7 +35,7 @@ const SOON_MS = 2 * LIMITS.plannedAheadMs;
  * at once, and its workflow waits there until it is woken in turn (planned-launches.ts), or for a while longer.
  */
 export class LaunchesInTurn<Work extends Launchable> {
-  /** Launched, and not known to be started. */
+  /** Launched, and not known to be started. What is kept beyond its time is launched again when it is asked for. */
   private readonly launched = new Map<string, { work: Work; until: number }>();
   /** By workspace. The one whose turn is next comes first. */
   private readonly waiting = new Map<string, Work[]>();
@@ -54,7 +54,7 @@ export class LaunchesInTurn<Work extends Launchable> {
     if (startAt && startAt.getTime() > Date.now() + SOON_MS)
       return this.kind.give({ ...work, startAt: new Date(startAt.getTime() + LIMITS.plannedGraceMs) });
     const key = this.kind.keyOf(work);
-    if (this.launched.has(key) || this.waitingKeys.has(key)) return;
+    if (this.isLaunched(key) || this.waitingKeys.has(key)) return;
     if (!this.waiting.has(workspaceId) && this.hasRoom(workspaceId)) return this.launchNow(work);
     if (this.isFull) return;
     this.waitingKeys.add(key);
@@ -62,6 +62,11 @@ export class LaunchesInTurn<Work extends Launchable> {
     if (queue) queue.push(work);
     else this.waiting.set(workspaceId, [work]);
     if (!this.isWorking) void this.work();
+  }
+
+  /** Entries are put away only while other work waits, so that their time counts: a workflow may have been ended since. */
+  private isLaunched(key: string): boolean {
+    return (this.launched.get(key)?.until ?? 0) > Date.now();
   }
 
   isWaiting(work: Work): boolean {

@@ -196,4 +196,13 @@ describeWithDatabase('runs that are launched in turn', (database) => {
     await launch('ws_a', [one], 2);
     expect(launched).toEqual([`${one} 1`, `${one} 2`]);
   });
+
+  test('are launched once more after a while, because their workflow may have been ended from outside', async () => {
+    const [one = ''] = await made('ws_a', 1);
+    await launch('ws_a', [one]);
+    await sql`update runs set phase = 'running' where id = ${one}`.execute(db);
+    await new Promise((done) => setTimeout(done, LIMITS.launchedMs + 100));
+    await launch('ws_a', [one]);
+    expect(launched).toEqual([`${one} 1`, `${one} 1`]);
+  });
 });
