@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import { isLive, RETRYING } from '../../domain/campaign';
+import { type Control, isLive, RETRYING } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { EARLIER_CHANNEL } from '../../domain/fallback';
 import { LIMITS } from '../../domain/limits';
@@ -64,7 +64,8 @@ export async function retryFailed(
         await requireApproval(tx, workspaceId, current, 'retry');
         const count = await putBack(tx, run.id, { ...window, since }, which);
         if (count) await unarchive(tx, current);
-        return { count, launch: count && !isLive(run.phase) ? await reopenRun(tx, run) : undefined };
+        const wanted = current.stage === 'held' ? 'pause' : 'run';
+        return { count, launch: count && !isLive(run.phase) ? await reopenRun(tx, run, wanted) : undefined };
       });
       answer.retried[channel] = (answer.retried[channel] ?? 0) + count;
       if (launch) answer.launch = launch;
@@ -77,17 +78,20 @@ export async function retryFailed(
 }
 
 /**
- * A recurring campaign that waits for its next occurrence sends its newest one again. If that still runs when
- * the next one is due, the next one is left out, as after any occurrence that takes too long.
+ * A recurring campaign that waits for its next occurrence, or is paused, sends its newest one again. If that still runs
+ * when the next one is due, the next one is left out, as after any occurrence that takes too long.
  */
 function requireRetrying(campaign: CampaignRecord): CampaignRecord {
-  if (RETRYING.includes(campaign.phase) && !endingOf(campaign)) return campaign;
-  const { run } = campaign;
-  const waits = campaign.phase === 'scheduled' && hasSchedule(campaign);
-  if (waits && run && RETRYING.includes(run.phase) && (run.control === 'run' || !isLive(run.phase)))
+  const { run, phase, stage } = campaign;
+  if (!hasSchedule(campaign) || (phase !== 'scheduled' && stage !== 'held')) {
+    if (RETRYING.includes(phase) && !endingOf(campaign)) return campaign;
+  } else if (run && RETRYING.includes(run.phase) && !(isLive(run.phase) && isEnding(run.control))) {
     return campaign;
+  }
   throw illegal(campaign, 'retry-failed');
 }
+
+const isEnding = (control: Control): boolean => control === 'fail' || control === 'cancel';
 
 async function frozenChannels(
   db: Kysely<CampaignTables>,

@@ -88,7 +88,7 @@ export async function withdrawRun(
 export async function reopenRun(
   tx: Transaction<CampaignTables>,
   run: { id: string; launches: number },
-  control: 'run' | 'cancel' = 'run',
+  control: 'run' | 'pause' | 'cancel' = 'run',
 ): Promise<{ runId: string; launch: number }> {
   const launch = run.launches + 1;
   await sql`

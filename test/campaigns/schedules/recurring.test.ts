@@ -64,6 +64,42 @@ describeWithDatabase('a recurring campaign', (database) => {
     expect(await again()).toMatchObject({ retried: { sms: 0 }, tell: { runId, launch: 2 } });
   });
 
+  test('sends nothing again while it is paused, before it is resumed', async () => {
+    const { take, first, campaign, workspaceId, campaignId, act } = await daily();
+    const again = () => retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
+    const { runId } = (await take(first)) as { runId: string };
+    const { contactListIds } = await campaign();
+    await freezeAudience(db, {
+      ...{ runId, workspaceId, channel: 'sms' as const, contactListIds },
+      ...{ placeholders: [], campaignParams: {} },
+    });
+    await finish(runId);
+    await sql`with written as (
+      update recipients set state = 'failed' where run_id = ${runId} returning shard
+    ) insert into shard_counts select ${runId}, 'sms', shard, 'failed', count(*)::int from written group by shard`.execute(
+      db,
+    );
+    await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
+    await act('pause');
+    expect(await again()).toMatchObject({ retried: { sms: 1 }, launch: { runId, launch: 2 } });
+    expect(await campaign()).toMatchObject({ phase: 'paused', run: { phase: 'running', control: 'pause' } });
+    expect(await again()).toMatchObject({ retried: { sms: 0 } });
+    await act('resume');
+    expect(await campaign()).toMatchObject({ phase: 'scheduled', run: { phase: 'running', control: 'run' } });
+  });
+
+  test('does not take up an occurrence that was canceled, also while it is paused', async () => {
+    const { take, first, campaign, workspaceId, campaignId, act } = await daily();
+    const again = () => retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
+    const { runId } = (await take(first)) as { runId: string };
+    await beginRun(db, runId);
+    await sql`update runs set phase = 'canceled', control = 'cancel' where id = ${runId}`.execute(db);
+    await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });
+    await act('pause');
+    await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });
+    expect(await campaign()).toMatchObject({ phase: 'paused', run: { phase: 'canceled' } });
+  });
+
   test('takes each occurrence once, by either caller, and waits for the next', async () => {
     const { take, first, runs, campaign, next } = await daily();
     expect(first).toBe(Math.ceil(Date.now() / DAY_MS) * DAY_MS);
