@@ -2,6 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../src/campaigns/actions/campaign-actions';
+import { retryFailed } from '../../src/campaigns/actions/retry-failed';
 import { findRunWithRecipients } from '../../src/campaigns/model/campaign-record';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { describeCampaign } from '../../src/campaigns/reports/campaign-detail';
@@ -110,6 +111,18 @@ describeWithDatabase('a run that ended', (database) => {
     await expect(changeCampaign(db, workspaceId, campaignId, 'resume')).rejects.toMatchObject({
       code: 'recipients_deleted',
     });
+  });
+
+  test('sends to none of its recipients again while they are being deleted', async () => {
+    const { workspaceId, campaignId, runId } = await endedRun('completed');
+    await sql`update runs set recipients_deleted_at = now(), recipients_left = true, outcomes = '[]'
+      where id = ${runId}`.execute(db);
+    const which = { states: ['rejected'] as const, codes: ['blocked'] };
+    expect(await retryFailed(db, workspaceId, campaignId, which)).toEqual({ retried: { sms: 0 } });
+    await sweepInDays(0, 30);
+    expect(await db.selectFrom('runs').select('phase').where('id', '=', runId).execute()).toEqual([
+      { phase: 'completed' },
+    ]);
   });
 
   test('is left alone while it lives, however long ago it began', async () => {

@@ -60,7 +60,8 @@ export async function retryFailed(
       const { count, launch } = await retryTransaction(db, async (tx) => {
         const current = requireRetrying(await lockCampaign(tx, workspaceId, campaignId));
         const { run } = current;
-        if (!run || run.id !== campaign.run?.id) return { count: 0 };
+        // Rows that retention has begun to delete are no recipients any more: the run would lose them while it sends.
+        if (!run || run.id !== campaign.run?.id || run.recipients_deleted_at) return { count: 0 };
         await requireApproval(tx, workspaceId, current, 'retry');
         const count = await putBack(tx, run.id, { ...window, since }, which);
         if (count) await unarchive(tx, current);
