@@ -15,6 +15,7 @@ import { databaseNow } from '../model/database-now';
 import type { CampaignTables } from '../model/tables';
 import {
   addressOf,
+  cancelFailedRun,
   controlLiveRuns,
   insertLeftOut,
   insertRun,
@@ -82,16 +83,19 @@ export async function steerSchedule(
   campaign: Campaign,
   action: Action,
 ): Promise<ScheduleChange> {
-  const { id, stage } = campaign;
+  const { id, stage, run } = campaign;
   if (action === 'start') {
     if ((await liveRunsOf(tx, id)).length > 0) return {};
     return { launch: { runId: await insertRun(tx, { id, workspaceId }, 'scheduled'), launch: 1 } };
   }
   let told: RunAddress[] | undefined;
+  let launch: RunAddress | undefined;
   if (action === 'cancel') {
     await endSchedule(tx, id);
     if (stage !== 'canceled') await setStage(tx, id, 'canceled');
     told = await controlLiveRuns(tx, id, 'cancel', ['run', 'pause', 'fail']);
+    // No later occurrence comes to release what the service holds of it, so that it is taken back.
+    if (run?.phase === 'failed') launch = await cancelFailedRun(tx, run);
   }
   if (action === 'pause' && stage === 'scheduled') {
     await setStage(tx, id, 'held');
@@ -106,7 +110,11 @@ export async function steerSchedule(
   if (action === 'resume' && stage === 'scheduled') told = await controlLiveRuns(tx, id, 'run', ['pause']);
   // A repeated action signals again, because the first signal may have been lost.
   told ??= (await liveRunsOf(tx, id)).map(addressOf);
-  return { schedule: true, ...(told.length > 0 ? { controlChanged: told } : {}) };
+  return {
+    schedule: true,
+    ...(launch ? { launch } : {}),
+    ...(told.length > 0 ? { controlChanged: told } : {}),
+  };
 }
 
 /** Occurrences within the pause are left out, because the operator did not want them sent then. */

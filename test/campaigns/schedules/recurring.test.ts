@@ -100,6 +100,22 @@ describeWithDatabase('a recurring campaign', (database) => {
     expect(await campaign()).toMatchObject({ phase: 'paused', run: { phase: 'canceled' } });
   });
 
+  test('takes back what an occurrence that has failed did not send, when it is canceled', async () => {
+    const { take, first, campaign, act, runs } = await daily();
+    const { runId } = (await take(first)) as { runId: string };
+    const { workspaceId, contactListIds } = { workspaceId: 'any', ...(await campaign()) };
+    await freezeAudience(db, {
+      ...{ runId, workspaceId, channel: 'sms' as const, contactListIds },
+      ...{ placeholders: [], campaignParams: {} },
+    });
+    await beginRun(db, runId);
+    await sql`update runs set phase = 'failed', control = 'fail' where id = ${runId}`.execute(db);
+    expect(await act('cancel')).toEqual({ schedule: true, launch: { runId, launch: 2 } });
+    expect((await campaign()).phase).toBe('canceled');
+    expect(await runs()).toMatchObject([{ phase: 'running', control: 'cancel' }]);
+    expect(await act('cancel')).toMatchObject({ controlChanged: [{ runId, launch: 2 }] });
+  });
+
   test('takes each occurrence once, by either caller, and waits for the next', async () => {
     const { take, first, runs, campaign, next } = await daily();
     expect(first).toBe(Math.ceil(Date.now() / DAY_MS) * DAY_MS);
