@@ -92,8 +92,9 @@ export async function gatherMs(db: Kysely<CampaignTables>, runId: string): Promi
 
 /**
  * Closes a run. Returns false, and the run stays open, when it was to be completed and a recipient was put back
- * since it was found settled. The same holds when it has failed and the operator wants it canceled. All of
- * these changes lock the run's row, so that one of them comes first. A superseded launch changes nothing.
+ * since it was found settled. The same holds when it has settled or failed and the operator wants it canceled, because
+ * they were answered that it is. All of these changes lock the run's row, so that one of them comes first. A superseded
+ * launch changes nothing.
  */
 export async function closeRun(
   db: Kysely<CampaignTables>,
@@ -111,7 +112,7 @@ export async function closeRun(
       .forUpdate()
       .executeTakeFirst();
     if (!run || (launch !== undefined && launch !== run.launches)) return true;
-    if (phase === 'failed' && run.control === 'cancel') return false;
+    if (phase !== 'canceled' && run.control === 'cancel') return false;
     if (phase === 'completed' && (await hasUnsent(tx, runId))) return false;
     await handOver(tx, runId);
     await moveRun(tx, runId, phase, reason);

@@ -140,6 +140,15 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await dueShards(db, runId)).toEqual([{ channel: 'sms', shard: 0 }]);
   });
 
+  test('is canceled although it was found settled, when the operator was a moment faster', async () => {
+    const { runId, workspaceId, campaignId } = await endedRun();
+    await sql`update runs set phase = 'finishing', finished_at = null where id = ${runId}`.execute(db);
+    await changeCampaign(db, workspaceId, campaignId, 'cancel');
+    expect(await closeRun(db, runId, 'completed', undefined)).toBe(false);
+    expect(await closeRun(db, runId, 'canceled', undefined)).toBe(true);
+    expect(await rowOf(runId)).toMatchObject({ phase: 'canceled' });
+  });
+
   test('has nothing due when it is through', async () => {
     const { runId } = await endedRun();
     expect(await dueShards(db, runId)).toEqual([]);
