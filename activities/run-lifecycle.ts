@@ -49,10 +49,10 @@ export function runLifecycleActivities(deps: ActivityDeps) {
     },
 
     /**
-     * Returns false when a recipient was put back into a run that was to be completed. If the operator wants
-     * the run canceled and it fails on the way, it is canceled in our own tables: a service that refuses us
-     * keeps its messages on hold. Returns true for a launch that was followed by another, because its run was
-     * closed before that.
+     * Returns false when a recipient was put back into a run that was to be completed, and when it is to be canceled
+     * by now. If the operator wants the run canceled and it fails on the way, it is canceled in our own tables: a
+     * service that refuses us keeps its messages on hold. Returns true for a launch that was followed by another,
+     * because its run was closed before that.
      */
     async closeRun(input: {
       runId: string;

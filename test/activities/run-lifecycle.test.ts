@@ -102,6 +102,18 @@ describeWithDatabase('the books of a run', (database) => {
       expect(asked).toEqual(['DELETE']);
     });
 
+    test('is not held for an occurrence that a gate canceled, while another one of the campaign goes on', async () => {
+      const { runId, campaignId, workspaceId } = await running();
+      await sql`insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id)
+        values (${`${runId}b`}, ${workspaceId}, ${campaignId}, 2, 'running', ${`${runId}b`})`.execute(db);
+      await sql`update runs set control = 'cancel' where id = ${runId}`.execute(db);
+      expect(await applyWhile(runId, async () => undefined)).toBe('cancel');
+      expect(asked).toEqual([]);
+      await sql`update runs set control = 'cancel' where id = ${`${runId}b`}`.execute(db);
+      expect(await applyWhile(runId, async () => undefined)).toBe('cancel');
+      expect(asked).toEqual(['PUT']);
+    });
+
     test('is asked for again when what is wanted has changed twice while it was asked for', async () => {
       const { runId, act } = await running();
       await act('pause');
