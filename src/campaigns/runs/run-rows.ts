@@ -151,7 +151,16 @@ export async function controlLiveRuns(
     .execute();
   const runIds = changed.map(({ id }) => id);
   if (to === 'run') await passGates(tx, runIds);
+  if (to === 'pause') await keepPaused(tx, campaignId);
   return (await liveRunsOf(tx, campaignId)).map(addressOf);
+}
+
+/** A run that waits for an approval, and that its owner pauses too, does not go on by the approval alone. */
+async function keepPaused(tx: Transaction<CampaignTables>, campaignId: string): Promise<void> {
+  await sql`
+    update runs set own_reason = null
+    where campaign_id = ${campaignId} and control = 'pause' and own_reason ->> 'code' = 'approval_required'
+      and phase in ('planning', 'running', 'finishing')`.execute(tx);
 }
 
 /** Resuming a run at a closed gate passes the gate: the gates of that stage are not evaluated again. */
