@@ -51,13 +51,18 @@ export function keepErasing({
       await markErased(campaigns, erasure);
   }
 
+  /** All of them, because those that wait for the end of a message may be many, and wait for hours. */
   async function lookAtAll(): Promise<void> {
-    for (const erasure of await openErasures(campaigns)) {
-      if (stopped) return;
-      // One that fails must not keep the others from being erased.
-      await erase(erasure).catch((error: unknown) =>
-        log.warn({ err: error, erasure: erasure.id }, 'A person could not be erased wholly; trying again'),
-      );
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const some = await openErasures(campaigns, after);
+      for (const erasure of some) {
+        if (stopped) return;
+        // One that fails must not keep the others from being erased.
+        await erase(erasure).catch((error: unknown) =>
+          log.warn({ err: error, erasure: erasure.id }, 'A person could not be erased wholly; trying again'),
+        );
+      }
+      after = some.at(-1)?.id;
     }
   }
 

@@ -31,7 +31,7 @@ export const LIMITS = {
    * The overview shows one hour of minutes. Some more are kept, because the sweep does not run every minute.
    */
   messageMinutesKeptHours: 3,
-  /** Persons who are erased in one round, and how much of each in one statement: some ten milliseconds of work. */
+  /** Persons who are read at once to be erased, and how much of each in one statement: some ten milliseconds of work. */
   erasuresAtOnce: 100,
   erasedMessages: 100,
   erasedRows: 500,

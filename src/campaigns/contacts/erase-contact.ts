@@ -129,12 +129,17 @@ async function leaveLists(
   );
 }
 
-/** Erasures that are not done, oldest first. */
-export async function openErasures(db: Kysely<CampaignTables>): Promise<(Erasure & { ageMs: number })[]> {
+/** Some erasures that are not done, oldest first, after the one that is given. */
+export async function openErasures(
+  db: Kysely<CampaignTables>,
+  after: string,
+): Promise<(Erasure & { ageMs: number })[]> {
   const { rows } = await sql<Erasure & { ageMs: number }>`
     select id, workspace_id as "workspaceId", contact_id as "contactId", addresses, words,
       (extract(epoch from now() - created_at) * 1000)::float8 as "ageMs"
-    from erasures where done_at is null order by created_at limit ${LIMITS.erasuresAtOnce}`.execute(db);
+    from erasures where done_at is null and id > ${after} order by id limit ${LIMITS.erasuresAtOnce}`.execute(
+    db,
+  );
   return rows;
 }
 
