@@ -7,6 +7,7 @@ import {
   callStanding,
   callStarts,
   endRecipient,
+  hasRecipient,
   holdCall,
   markCalling,
   openCall,
@@ -150,12 +151,13 @@ class CallPlacer {
 
   /**
    * Asks the service for one call. The service does not dial a uid twice. When it refuses our account, the
-   * run stops, and the call waits until the run is resumed.
+   * run stops, and the call waits until the run is resumed, or has lost its recipients and cannot be.
    */
   readonly placeCall = async (input: CallKey & { from: number }): Promise<PlaceCallOutcome> => {
     const run = await loadRun(this.deps.db, input.runId);
     const stopped = (control: Exclude<Control, 'run'>) =>
       control === 'cancel' ? this.giveUp(input, run) : { kind: 'stopped' as const, control };
+    if (run.control === 'fail' && !(await hasRecipient(this.deps.db, input))) return { kind: 'over' };
     if (run.control !== 'run') return stopped(run.control);
     const placed = await stoppingRun(this.deps.db, run, () => this.place(input, run));
     return placed.kind === 'stopped' ? stopped(placed.control) : placed;
@@ -163,14 +165,16 @@ class CallPlacer {
 
   /**
    * Returns how the call ended, if the event feed has reported it. Calls poll this in case the signal was
-   * lost, and it ends a call whose end the service never reports.
+   * lost, and it ends a call whose end the service never reports, or whose record was deleted.
    */
   readonly readCall = async (input: CallKey): Promise<CallEnding | null> => {
     const ending = await readCallEnding(this.deps.db, input);
     if (ending) return ending;
     const { options } = await loadRun(this.deps.db, input.runId);
     const silence = silenceOf(this.callTimes, options.voice?.ringTimeoutSeconds);
-    return (await endSilentCall(this.deps.db, input, silence)) ? { end: 'unknown' } : null;
+    const isSilent =
+      (await endSilentCall(this.deps.db, input, silence)) || !(await hasRecipient(this.deps.db, input));
+    return isSilent ? { end: 'unknown' } : null;
   };
 
   readonly recordCall = async (input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> => {

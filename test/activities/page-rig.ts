@@ -8,6 +8,7 @@ import type { SendPageInput, SendPageOutcome } from '../../activities/send';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { offerChunk, takePage } from '../../src/campaigns/runs/ledger';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
+import type { CallEnding } from '../../src/domain/call-policy';
 import type { MessageEvent } from '../../src/domain/message';
 import { openGateway } from '../../src/gateway/http-gateway';
 import { createLog } from '../../src/log';
@@ -100,6 +101,11 @@ export class PageRig {
       attempt,
       from: 1,
     });
+  }
+
+  readCall(runId: string, attempt = 1): Promise<CallEnding | null> {
+    const call = { runId, seq: 0, attempt };
+    return new MockActivityEnvironment().run(this.activities().voice.readCall, call);
   }
 
   /** The run's recipients by state, without the states that nobody is in. */

@@ -1,6 +1,6 @@
 /** Proves when a send is tried again, under which uid, and when a recipient has used all attempts. */
 
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { messageUid, parseMessageUid } from '../../src/domain/ids';
 import type { Gateway } from '../../src/gateway/gateway';
@@ -248,6 +248,16 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.placeCall(runId, 2)).toEqual({ kind: 'over' });
     // Twice with a token that was refused, once for good.
     expect(service.sent).toHaveLength(3);
+  });
+
+  test('lets the call of a failed run end when retention has deleted its recipients', async () => {
+    const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice' });
+    await sql`update runs set phase = 'failed', control = 'fail' where id = ${runId}`.execute(db);
+    expect(await rig.placeCall(runId)).toEqual({ kind: 'stopped', control: 'fail' });
+    expect(await rig.readCall(runId)).toBeNull();
+    await sql`delete from recipients where run_id = ${runId}`.execute(db);
+    expect(await rig.placeCall(runId)).toEqual({ kind: 'over' });
+    expect(await rig.readCall(runId)).toEqual({ end: 'unknown' });
   });
 
   test('takes back a call that reaches the service when its run is canceled already', async () => {

@@ -119,6 +119,21 @@ export async function callStanding(
   return row.ended_at ? 'ended' : 'open';
 }
 
+/** Whether the ledger has the recipient. Retention deletes those of a run that has ended. */
+export async function hasRecipient(
+  db: Kysely<CampaignTables>,
+  { runId, seq }: Omit<CallKey, 'attempt'>,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('recipients')
+    .select('seq')
+    .where('run_id', '=', runId)
+    .where('channel', '=', 'voice')
+    .where('seq', '=', seq)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Frees the slots of the recipient's calls up to this attempt. */
 async function freePlace(
   tx: Transaction<CampaignTables>,
