@@ -10,9 +10,11 @@ import { type CampaignRecord, lockCampaign, readCampaign } from '../model/campai
 import type { IdempotencyMark } from '../model/dependencies';
 import { retryTransaction } from '../model/retry-transaction';
 import type { CampaignTables } from '../model/tables';
+import { frozenShards } from '../runs/run-end';
 import { reopenRun } from '../runs/run-rows';
 import { hasSchedule } from '../schedules/recurring';
 import { endingOf, illegal, unarchive } from './campaign-actions';
+import { requireLists } from './campaign-checks';
 
 export type RetriedState = (typeof RETRIABLE)[number];
 
@@ -65,8 +67,10 @@ export async function retryFailed(
         await requireApproval(tx, workspaceId, current, 'retry');
         const count = await putBack(tx, run.id, { ...window, since }, which);
         if (count) await unarchive(tx, current);
-        const wanted = current.stage === 'held' ? 'pause' : 'run';
-        return { count, launch: count && !isLive(run.phase) ? await reopenRun(tx, run, wanted) : undefined };
+        if (count === 0 || isLive(run.phase)) return { count };
+        // As when it is resumed: it goes on freezing its audience, which would end where the lists are gone.
+        if (!(await frozenShards(tx, run.id))) await requireLists(tx, workspaceId, current.contactListIds);
+        return { count, launch: await reopenRun(tx, run, current.stage === 'held' ? 'pause' : 'run') };
       });
       answer.retried[channel] = (answer.retried[channel] ?? 0) + count;
       if (launch) answer.launch = launch;

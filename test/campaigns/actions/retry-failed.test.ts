@@ -200,6 +200,20 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     expect(await frozenShards(db, runId)).toBeUndefined();
   });
 
+  test('sends to none again whose list is gone before all of it was frozen', async () => {
+    const { runId, workspaceId, campaignId } = await endedRun('failed');
+    await sql`update audience_freezes set finished_at = null where run_id = ${runId}`.execute(db);
+    const again = () => retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
+    await expect(again()).rejects.toMatchObject({ code: 'contact_list_not_found' });
+    expect(await rowOf(runId)).toMatchObject({ phase: 'failed', launches: 1 });
+    expect(await states(runId)).toMatchObject({ failed: 2 });
+    await sql`insert into contact_lists (id, workspace_id, name)
+      select unnest(contact_list_ids), ${workspaceId}, 'L' from campaigns where id = ${campaignId}`.execute(
+      db,
+    );
+    expect(await again()).toMatchObject({ retried: { sms: 2 }, launch: { runId, launch: 2 } });
+  });
+
   test('cannot be resumed before it has failed, but canceled', async () => {
     const { runId, workspaceId, campaignId } = await plantRun(db, { contacts: 1 });
     await failRun(db, runId, 'invalid_client: x');
