@@ -28,7 +28,7 @@ export function campaignRecipientRoutes(app: App, { campaigns }: { campaigns: Ca
 
   const appending = { operation: appendRecipients, params: idParams, querystring: contactImportQuery };
   // Contacts are identified by their content, so that a repeated append adds none twice.
-  const config = { auth: 'campaign', idempotent: true } as const;
+  const config = { auth: 'campaign', idempotent: true, checksEach: 'recipients' } as const;
   const options = { config, bodyLimit: LIMITS.bulkBodyBytes, schema: appending } as const;
   app.post('/api/campaign/:id/recipients', options, async (request) => {
     const { body } = request;

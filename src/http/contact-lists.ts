@@ -85,7 +85,8 @@ function contactRoutes(app: App, contactLists: ContactLists): void {
 
   const importing = { operation: importContacts, params: idParams, querystring: contactImportQuery };
   // Contacts are identified by their content, so that a repeated import creates none twice.
-  const large = { config: { ...config, idempotent: true }, bodyLimit: LIMITS.bulkBodyBytes } as const;
+  const checking = { idempotent: true, checksEach: 'contacts' } as const;
+  const large = { config: { ...config, ...checking }, bodyLimit: LIMITS.bulkBodyBytes } as const;
   app.post('/api/contact-list/:id/contacts', { ...large, schema: importing }, async (request) => {
     const { body } = request;
     const target = {

@@ -9,6 +9,7 @@ import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { OPEN } from './request/access';
 import type { App } from './request/routing';
+import { findUnstorable } from './request/unstorable-text';
 import { invalidRequest, parseBody } from './request/validation';
 
 export interface InboundRoutesDeps {
@@ -27,7 +28,7 @@ export function inboundRoutes({ secret, takeReceipts, takeInbound }: InboundRout
     app.post(
       '/inbound/http/:secret',
       {
-        config: { auth: 'open' },
+        config: { auth: 'open', checksEach: '' },
         schema: { operation: reportReceipts, params: z.object({ secret: z.string() }), body: inboundBody },
         onRequest: async (request) => {
           const { secret: given } = request.params as { secret: string };
@@ -59,7 +60,8 @@ function sort(body: z.output<typeof inboundBody>): { entries: Entry[]; errors: F
   const all = Array.isArray(body) ? body : [body];
   for (const [i, one] of all.entries()) {
     try {
-      entries.push(parseBody(inboundEntry, one));
+      const unstorable = findUnstorable(partiesOf(one));
+      entries.push(parseBody(inboundEntry, one, unstorable && [unstorable]));
     } catch (error) {
       if (!isDomainError(error)) throw error;
       const at = Array.isArray(body) ? [i] : [];
@@ -71,6 +73,15 @@ function sort(body: z.output<typeof inboundBody>): { entries: Entry[]; errors: F
     }
   }
   return { entries, errors };
+}
+
+/**
+ * What the database is asked for. Receipts are cleaned when they are stored, and an SMS is only read, so that a wish to
+ * opt out counts whatever characters are around it.
+ */
+function partiesOf(entry: unknown): unknown {
+  const { type, from, to } = (entry ?? {}) as { type?: unknown; from?: unknown; to?: unknown };
+  return type === 'inbound' ? { from, to } : undefined;
 }
 
 const reportReceipts: Operation = {

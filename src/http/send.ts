@@ -17,6 +17,7 @@ import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { callerOf } from './request/caller';
 import type { App } from './request/routing';
+import { findUnstorable } from './request/unstorable-text';
 import { parseBody } from './request/validation';
 
 /** messaging-service.md, Send a message; api.md 4. */
@@ -54,9 +55,14 @@ export function sendRoutes(
       return answer(200, text, { findings });
     });
 
-    const many = { config, bodyLimit: LIMITS.bulkBodyBytes, schema: { operation: sendMessages, body: bulk } };
+    const many = {
+      config: { ...config, checksEach: 'messages' },
+      bodyLimit: LIMITS.bulkBodyBytes,
+      schema: { operation: sendMessages, body: bulk },
+    } as const;
     app.post('/send-msg/bulk', many, async (request, reply) => {
-      const checked = request.body.messages.map(check);
+      const { maybeUnstorable } = request;
+      const checked = request.body.messages.map((one) => check(one, maybeUnstorable));
       const sendable = checked.flatMap((one) => (one.ok ? [one.answer] : []));
       const { workspaceId } = callerOf(request);
       const outcomes = await delivery.acceptMany(workspaceId, sendable);
@@ -79,9 +85,10 @@ const roomText = (depth: ReturnType<Delivery['outboxDepth']>) =>
     .map(([kind, { undelivered, bound }]) => `${kind}=${Math.max(0, bound - undelivered)}/${bound}`)
     .join(', ');
 
-function check(given: unknown) {
+function check(given: unknown, maybeUnstorable: boolean) {
+  const found = maybeUnstorable ? findUnstorable(given) : undefined;
   try {
-    return { ok: true, answer: parseBody(message, given) } as const;
+    return { ok: true, answer: parseBody(message, given, found && [found]) } as const;
   } catch (error) {
     return { ok: false, error } as const;
   }

@@ -54,6 +54,7 @@ export interface ServerDeps {
 /** The HTTP server, ready for `listen`. `close` lets requests in progress finish for a few seconds. */
 export async function buildServer(deps: ServerDeps): Promise<App> {
   const { authenticator, log, publicUrl, tls, routes } = deps;
+  const safe = safeHeaders(tls !== undefined || isHttps(publicUrl));
   const app: App = fastify({
     ...(tls ? { https: tlsOptions(tls) } : {}),
     trustProxy: trusted(deps.trustProxy),
@@ -69,7 +70,8 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => {
-      reply.header('x-request-id', request.id);
+      // No hook runs for a path that cannot be decoded.
+      reply.headers({ ...safe, 'x-request-id': request.id, 'cache-control': 'no-store' });
       sendProblem(error, request, reply, log);
     },
   });
@@ -79,7 +81,7 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
     done();
   });
   keepConnections(app);
-  protectAnswers(app, tls !== undefined || isHttps(publicUrl));
+  protectAnswers(app, safe);
   if (deps.observe) observeRequests(app, deps.observe);
   logRefusals(app, log);
   if (deps.traces) traceRequests(app, deps.traces);
@@ -140,15 +142,22 @@ const HSTS = 'max-age=31536000; includeSubDomains';
  * Headers of every answer (api.md 17). An answer is what its type says and nothing else, is read by our own
  * origin only, and JSON is kept by no cache, because nearly all of it belongs to one caller.
  */
-function protectAnswers(app: App, https: boolean): void {
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.header('x-content-type-options', 'nosniff');
+function safeHeaders(https: boolean): Record<string, string> {
+  return {
+    'x-content-type-options': 'nosniff',
     // Pages replace these two by their own.
-    reply.header('content-security-policy', NO_PAGE);
-    reply.header('referrer-policy', 'no-referrer');
-    reply.header('cross-origin-resource-policy', 'same-origin');
-    reply.header('cross-origin-opener-policy', 'same-origin');
-    if (https) reply.header('strict-transport-security', HSTS);
+    'content-security-policy': NO_PAGE,
+    'referrer-policy': 'no-referrer',
+    'cross-origin-resource-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+    ...(https ? { 'strict-transport-security': HSTS } : {}),
+  };
+}
+
+function protectAnswers(app: App, safe: Record<string, string>): void {
+  const headers = Object.entries(safe);
+  app.addHook('onRequest', (_request, reply, done) => {
+    for (const [name, value] of headers) reply.header(name, value);
     done();
   });
   app.addHook('onSend', (_request, reply, payload, done) => {

@@ -131,12 +131,13 @@ describeWithDatabase('recipients in a campaign’s own request', (database) => {
   });
 
   test('skipInvalid leaves wrong rows out and answers which', async () => {
-    const recipients = [{}, named(31), { phone: 'x' }];
+    const recipients = [{}, named(31), { phone: 'x' }, named(32, { params: { CITY: 'half \ud83d' } })];
     const { status, body } = await create({ ...NOBODY, recipients, skipInvalid: true });
     expect(status).toBe(201);
     expect(body.data.rejected).toMatchObject([
       { index: 0, field: '', code: 'no_address' },
       { index: 2, field: 'phone', code: 'invalid_phone' },
+      { index: 3, field: 'params.CITY', code: 'invalid_characters' },
     ]);
     expect((await detail(body.data.id)).inline).toBe(1);
     const all = await create({ ...NOBODY, recipients: [{}], skipInvalid: true });

@@ -243,9 +243,10 @@ describeWithDatabase('contact lists over HTTP', (database) => {
         { email: 'k@example.com', params: { age: 7, OK: {} }, color: 'red' },
         'l@example.com',
         { name: 5, phone: '+12025550123' },
+        { name: 'half \ud83d', email: 'm@example.com' },
       ],
     });
-    expect(body.data).toMatchObject({ received: 4, created: 1, rejected: 3 });
+    expect(body.data).toMatchObject({ received: 5, created: 1, rejected: 4 });
     expect(
       body.data.errors.map((e: { line: number; field: string; code: string }) => [e.line, e.field, e.code]),
     ).toEqual([
@@ -254,6 +255,7 @@ describeWithDatabase('contact lists over HTTP', (database) => {
       [2, 'color', 'unknown_field'],
       [3, '', 'not_an_object'],
       [4, 'name', 'not_a_string'],
+      [5, 'name', 'invalid_characters'],
     ]);
     expect((await contactsOf(id))[0].params).toEqual({ AGE: 7, CITY: 'Rome' });
     const empty = await server.call('POST', `/api/contact-list/${id}/contacts`, { contacts: [] });

@@ -108,6 +108,20 @@ describe('POST /inbound/http/{secret}', () => {
     expect(received).toEqual([{ id: 'msg_2', type: 'delivered' }]);
   });
 
+  test('text that no database keeps costs at most the entry that has it', async () => {
+    const sms = { type: 'inbound', id: 'in-1', from: '+12025550190', to: '12345', text: 'STOP\0' };
+    const { status, errors } = await post([
+      { id: 'msg_1', type: 'undelivered', code: '\ud800' },
+      sms,
+      { ...sms, from: 'a\0' },
+      { id: 'msg_2', type: 'delivered' },
+    ]);
+    expect([status, errors.map(({ path }) => path)]).toEqual([422, ['2.from']]);
+    expect(received).toMatchObject([{ id: 'msg_1' }, { id: 'msg_2' }]);
+    expect(inbound).toEqual([sms]);
+    expect((await post(sms)).status).toBe(200);
+  });
+
   test('answers 422 to a body that is neither an object nor an array', async () => {
     expect((await post('delivered')).status).toBe(422);
   });

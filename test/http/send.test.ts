@@ -147,6 +147,22 @@ describeWithDatabase('sending over HTTP', (database) => {
     ]);
   });
 
+  test('in bulk, text that no database keeps refuses the message that has it, and no other', async () => {
+    const messages = [sms('c1'), sms('c2', { params: { NAME: 'half \ud83d' } }), sms('c\0'), sms('c3')];
+    const answer = await call('POST', '/send-msg/bulk', { messages });
+    expect([answer.status, answer.body.data?.results]).toMatchObject([
+      207,
+      [
+        { status: 202 },
+        { status: 422, errors: [{ path: 'params.NAME', code: 'invalid_text' }] },
+        { status: 422, errors: [{ path: 'uid' }, { path: 'uid' }] },
+        { status: 202 },
+      ],
+    ]);
+    const around = await call('POST', '/send-msg/bulk', { messages: [sms('c4')], '\0': 1 });
+    expect([around.status, around.body.errors[0].code]).toEqual([422, 'invalid_text']);
+  });
+
   test('in bulk a template that cannot be read is the trouble of its messages alone', async () => {
     const { id } = service.workspace.workspace;
     const unread = await addTemplate(rig.db, id, { channel: 'sms', body: 'Read for the first time' });

@@ -152,7 +152,11 @@ describe('the HTTP server', () => {
   });
 
   test('a path that is no path and an id that cannot be one are 404', async () => {
-    expect((await server.call('GET', '/%zz')).body.code).toBe('not_found');
+    for (const path of ['/%zz', '/things/%ff']) {
+      const { body, headers } = await server.call('GET', path);
+      expect(body.code).toBe('not_found');
+      expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
+    }
     expect((await server.call('GET', '/things/longer-than-eight')).body.code).toBe('not_found');
     expect((await server.call('GET', `/things/${'9'.repeat(400)}`)).body.code).toBe('not_found');
   });

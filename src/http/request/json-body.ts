@@ -4,9 +4,24 @@ import type { App } from './routing';
 import { findUnstorable, maybeUnstorable } from './unstorable-text';
 import { invalidRequest } from './validation';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * Member of the body whose entries the route checks one by one; '' is the body itself. Text there that cannot be
+     * stored is the route's to refuse, so that one entry does not keep the others from being taken.
+     */
+    checksEach?: 'messages' | 'contacts' | 'recipients' | '';
+  }
+  interface FastifyRequest {
+    /** The body has such text where the route checks entries one by one, or may have it. */
+    maybeUnstorable: boolean;
+  }
+}
+
 /** JSON is the only content type, unless a route's own scope adds another. */
 export function parseJsonBodies(app: App): void {
   app.removeAllContentTypeParsers();
+  app.decorateRequest('maybeUnstorable', false);
   // The framework's parser refuses keys such as __proto__, which would take effect on a copy of the object.
   const parse = app.getDefaultJsonParser('error', 'error');
 
@@ -21,7 +36,9 @@ export function parseJsonBodies(app: App): void {
       if (error) return done(malformed('The body is not valid JSON'));
       const key = repeatedKey(text, value);
       if (key !== undefined) return done(malformed(`The body has an object with two keys ${quoted(key)}`));
-      const unstorable = maybeUnstorable(text) ? findUnstorable(value) : undefined;
+      request.maybeUnstorable = maybeUnstorable(text);
+      const { checksEach } = request.routeOptions.config;
+      const unstorable = request.maybeUnstorable ? findUnstorable(value, checksEach) : undefined;
       done(unstorable ? invalidRequest([unstorable]) : null, value);
     });
   });

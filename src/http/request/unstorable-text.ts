@@ -11,12 +11,13 @@ const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])/;
 
 export const maybeUnstorable = (json: string): boolean => SUSPICIOUS.test(json);
 
-/** The first such text in a parsed body or query, including keys. */
-export function findUnstorable(root: unknown): FieldError | undefined {
+/** The first such text in a parsed body or query, including keys, but for what is at the path `except`. */
+export function findUnstorable(root: unknown, except?: string): FieldError | undefined {
   // It keeps its own stack, because a body of brackets nests deeper than recursion can.
   const waiting: { value: unknown; path: string }[] = [{ value: root, path: '' }];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const { value, path } = next;
+    if (path === except) continue;
     if (typeof value === 'string' && UNSTORABLE.test(value)) return finding(path);
     if (typeof value !== 'object' || value === null) continue;
     for (const [key, child] of Object.entries(value)) {
