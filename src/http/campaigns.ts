@@ -27,18 +27,15 @@ import { parseBody } from './request/validation';
 
 const config = { auth: 'campaign' } as const;
 const once = { ...config, idempotent: true } as const;
-const eachRecipient = { checksEach: 'recipients' } as const;
+const each = { checksEach: 'recipients' } as const;
 
 /** messaging-service.md, Create campaign and List campaigns; api.md 7. */
 export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }): void {
   // Problems of the body are attached, so that they are reported together with those of its recipients.
   const large = { bodyLimit: LIMITS.bulkBodyBytes, attachValidation: true };
   const posted = { body: campaignBody, querystring: contactImportQuery };
-  const creating = {
-    ...large,
-    config: { ...once, ...eachRecipient },
-    schema: { operation: createCampaign, ...posted },
-  } as const;
+  const created = { operation: createCampaign, ...posted };
+  const creating = { ...large, config: { ...once, ...each }, schema: created } as const;
   app.post('/api/campaign', creating, async (request, reply) => {
     if (startsIt(request.body)) requireMore(request);
     const { recipients, rejected } = await readCampaignRequest(request);
@@ -51,11 +48,8 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     return reply.code(201).send(answer(201, 'Campaign created', saved));
   });
 
-  const trying = {
-    ...large,
-    config: { ...config, ...eachRecipient },
-    schema: { operation: dryRunCampaign, ...posted },
-  } as const;
+  const tried = { operation: dryRunCampaign, ...posted };
+  const trying = { ...large, config: { ...config, ...each }, schema: tried } as const;
   app.post('/api/campaign/dry-run', trying, async (request) => {
     const { recipients, rejected } = await readCampaignRequest(request);
     const tried = await campaigns.dryRun(callerOf(request).workspaceId, request.body, recipients);

@@ -59,6 +59,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
       'runs/fail-run.ts': ['failRun'],
       'runs/run-rows.ts': [
         'insertRun',
+        'keepPaused',
         'withdrawRun',
         'reopenRun',
         'cancelFailedRun',

@@ -3,8 +3,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { ActivityDeps } from '../../../activities/deps';
 import { occurrenceActivities } from '../../../activities/run-lifecycle';
-import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
-import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import { findCampaign } from '../../../src/campaigns/model/campaign-record';
 import type { CampaignSchedules, RunLauncher } from '../../../src/campaigns/model/dependencies';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
@@ -34,87 +32,6 @@ describeWithDatabase('a recurring campaign', (database) => {
 
   const daily = (schedule?: object) => dailyCampaign(db, schedule);
   const finish = (runId: string) => finishRun(db, runId);
-
-  test('sends again to those whom its newest occurrence did not reach, while it waits for the next', async () => {
-    const { take, first, campaign, workspaceId, campaignId, act } = await daily();
-    const again = () => retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
-    await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });
-    const { runId } = (await take(first)) as { runId: string };
-    await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });
-    const { contactListIds } = await campaign();
-    const audience = {
-      runId,
-      workspaceId,
-      channel: 'sms' as const,
-      contactListIds,
-      placeholders: [],
-      campaignParams: {},
-    };
-    await freezeAudience(db, audience);
-    await finish(runId);
-    await sql`with written as (
-      update recipients set state = 'failed' where run_id = ${runId} returning shard
-    ) update shard_counts set state = 'failed' where run_id = ${runId} and state = 'pending'`.execute(db);
-    await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
-    await sql`update runs set phase = 'failed', control = 'fail' where id = ${runId}`.execute(db);
-    // A repeated resume is about the schedule, and sends nothing.
-    expect(await act('resume')).toEqual({ schedule: true });
-    expect(await again()).toMatchObject({ retried: { sms: 1 }, launch: { runId, launch: 2 } });
-    expect(await campaign()).toMatchObject({ phase: 'scheduled', run: { id: runId, phase: 'running' } });
-    expect(await again()).toMatchObject({ retried: { sms: 0 }, tell: { runId, launch: 2 } });
-  });
-
-  test('sends nothing again while it is paused, before it is resumed', async () => {
-    const { take, first, campaign, workspaceId, campaignId, act } = await daily();
-    const again = () => retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
-    const { runId } = (await take(first)) as { runId: string };
-    const { contactListIds } = await campaign();
-    await freezeAudience(db, {
-      ...{ runId, workspaceId, channel: 'sms' as const, contactListIds },
-      ...{ placeholders: [], campaignParams: {} },
-    });
-    await finish(runId);
-    await sql`with written as (
-      update recipients set state = 'failed' where run_id = ${runId} returning shard
-    ) insert into shard_counts select ${runId}, 'sms', shard, 'failed', count(*)::int from written group by shard`.execute(
-      db,
-    );
-    await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
-    await act('pause');
-    expect(await again()).toMatchObject({ retried: { sms: 1 }, launch: { runId, launch: 2 } });
-    expect(await campaign()).toMatchObject({ phase: 'paused', run: { phase: 'running', control: 'pause' } });
-    expect(await again()).toMatchObject({ retried: { sms: 0 } });
-    await act('resume');
-    expect(await campaign()).toMatchObject({ phase: 'scheduled', run: { phase: 'running', control: 'run' } });
-  });
-
-  test('does not take up an occurrence that was canceled, also while it is paused', async () => {
-    const { take, first, campaign, workspaceId, campaignId, act } = await daily();
-    const again = () => retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
-    const { runId } = (await take(first)) as { runId: string };
-    await beginRun(db, runId);
-    await sql`update runs set phase = 'canceled', control = 'cancel' where id = ${runId}`.execute(db);
-    await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });
-    await act('pause');
-    await expect(again()).rejects.toMatchObject({ code: 'illegal_transition' });
-    expect(await campaign()).toMatchObject({ phase: 'paused', run: { phase: 'canceled' } });
-  });
-
-  test('takes back what an occurrence that has failed did not send, when it is canceled', async () => {
-    const { take, first, campaign, act, runs } = await daily();
-    const { runId } = (await take(first)) as { runId: string };
-    const { workspaceId, contactListIds } = { workspaceId: 'any', ...(await campaign()) };
-    await freezeAudience(db, {
-      ...{ runId, workspaceId, channel: 'sms' as const, contactListIds },
-      ...{ placeholders: [], campaignParams: {} },
-    });
-    await beginRun(db, runId);
-    await sql`update runs set phase = 'failed', control = 'fail' where id = ${runId}`.execute(db);
-    expect(await act('cancel')).toEqual({ schedule: true, launch: { runId, launch: 2 } });
-    expect((await campaign()).phase).toBe('canceled');
-    expect(await runs()).toMatchObject([{ phase: 'running', control: 'cancel' }]);
-    expect(await act('cancel')).toMatchObject({ controlChanged: [{ runId, launch: 2 }] });
-  });
 
   test('takes each occurrence once, by either caller, and waits for the next', async () => {
     const { take, first, runs, campaign, next } = await daily();

@@ -67,11 +67,9 @@ export function createOutboxCount(
   }
 
   function recorded(workspaceId: string): Record<MessageClass, number> {
-    const known = counts.get(workspaceId);
-    if (known) return known;
-    const none = { marketing: 0, transactional: 0 };
-    counts.set(workspaceId, none);
-    return none;
+    const known = counts.get(workspaceId) ?? { marketing: 0, transactional: 0 };
+    counts.set(workspaceId, known);
+    return known;
   }
 
   function recountAfter(ms: number): void {
@@ -85,8 +83,7 @@ export function createOutboxCount(
           () => true,
         );
       recountAfter(recountRestMs(performance.now() - begun));
-    }, ms);
-    timer.unref();
+    }, ms).unref();
   }
 
   return {
