@@ -1,4 +1,4 @@
-import { type Account, defaultAccountId, isOpenTo, providerName } from './account';
+import { type Account, accountIdOf, defaultAccountId, isOpenTo, providerName } from './account';
 import type { Channel } from './channel';
 import { senderKey } from './suppression';
 
@@ -40,7 +40,7 @@ export function routeSender(channel: Channel, from: string): string {
  *
  * With failover the next account in the list's order is chosen while one is down: it refuses us, cannot be connected to,
  * or has throttled for long. All of these say for certain that it took nothing. A message of which an account may have
- * got something stays with it.
+ * got something stays with it, also where the routes lead elsewhere since, for as long as the account may be used.
  */
 export function chooseAccount(
   routes: readonly Route[],
@@ -48,6 +48,8 @@ export function chooseAccount(
   accountOf: (id: string) => Account | undefined,
   isDown: (id: string) => boolean = () => false,
 ): string | undefined {
+  const own = boundAccount(message, accountOf);
+  if (own !== undefined) return own;
   const route = routes.find((one) => matches(one, message));
   if (!route) return defaultAccountId(message.channel);
   const usable = route.accounts.filter(({ account: id }) => isUsable(accountOf(id), message));
@@ -55,8 +57,6 @@ export function chooseAccount(
   const first = drawnFrom(route, usual, message.id)?.account;
   if (!route.failover || first === undefined) return first;
   const ids = usable.map(({ account }) => account);
-  const own = ids.find((id) => isCalled(accountOf(id), message.boundTo));
-  if (own !== undefined) return own;
   const at = ids.indexOf(first);
   return [...ids.slice(at), ...ids.slice(0, at)].find((id) => !isDown(id)) ?? first;
 }
@@ -134,8 +134,13 @@ const isUsable = (
   account.channels.includes(channel) &&
   isOpenTo(account, workspaceId);
 
-const isCalled = (account: Account | undefined, provider: string | undefined): boolean =>
-  account !== undefined && providerName(account) === provider;
+function boundAccount(message: Routed, accountOf: (id: string) => Account | undefined): string | undefined {
+  const { boundTo, channel } = message;
+  if (boundTo === undefined) return undefined;
+  const id = accountIdOf(boundTo, channel);
+  const account = accountOf(id);
+  return account && isUsable(account, message) && providerName(account) === boundTo ? id : undefined;
+}
 
 function matches(route: Route, message: Routed): boolean {
   return (

@@ -278,9 +278,9 @@ class RoutedCarriers implements Carriers {
   }
 
   private wayUnless(message: Routed, isOut = this.deps.isDown): string {
-    const { channel } = message;
+    const { channel, boundTo } = message;
     const hasClosed = !this.closedSenders.isEmpty;
-    if (this.routes.length === 0 && !hasClosed) return DEFAULT_WAYS[channel];
+    if (this.routes.length === 0 && !hasClosed && boundTo === undefined) return DEFAULT_WAYS[channel];
     const id = this.accountIdOf(
       message,
       (one) => isOut(wayId(one, channel)) || (hasClosed && this.isClosed(one, message)),

@@ -1,4 +1,5 @@
 import { type Account, providerName } from '../../../src/domain/account';
+import type { Route } from '../../../src/domain/route';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
@@ -72,6 +73,34 @@ describeWithDatabase('an account whose process ends in the middle of a hand-over
     refusing.script = (message) => ({ kind: 'accepted', providerId: message.id });
     await until('it is sent', async () => (await rig.states()).doubt === 'sent');
     expect(others.uids()).toEqual(['fresh']);
+    expect(refusing.taken.at(-1)?.id).toBe(first.taken[0]?.id);
+  });
+
+  test('keeps the message when it is refused the second time, though the routes lead elsewhere since', async () => {
+    const first = await endInTheMiddle(true);
+    const spare = await owner.make();
+    const refusing = provider(true);
+    refusing.script = () => ({ kind: 'account', code: 'http_401', message: 'Wrong key' });
+    const others = new ScriptedProvider('sms', {}, providerName(spare));
+    const carriers = owner.carriers(({ id }) => (id === spare.id ? others : refusing));
+    const { delivery, sms } = await rig.process({}, { carriers });
+    await until('it was refused', () => refusing.taken.length >= 1);
+    const elsewhere: Route[] = [{ channel: 'sms', accounts: [{ account: spare.id }] }];
+    for (const [uid, routes, carrier] of [
+      ['fresh', elsewhere, others],
+      ['newest', [], sms],
+    ] as const) {
+      await owner.routes.put(routes);
+      await delivery.carriersChanged();
+      await delivery.accept(rig.workspaceId, rig.sms(uid));
+      await until('what is new goes elsewhere', () => carrier.uids().includes(uid));
+    }
+    await delivery.probeAccount(account.id);
+    await until('it is tried again', () => refusing.taken.length >= 2);
+    refusing.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    await delivery.probeAccount(account.id);
+    await until('it is sent', async () => (await rig.states()).doubt === 'sent');
+    expect([...others.uids(), ...sms.uids()]).toEqual(['fresh', 'newest']);
     expect(refusing.taken.at(-1)?.id).toBe(first.taken[0]?.id);
   });
 
