@@ -283,6 +283,9 @@ export const LIMITS = {
   callLeaseSeconds: 900,
   /** Hand-overs with transient provider failures before a message fails. */
   handoverAttempts: 8,
+  /** The wait after the first of them, which each further one doubles, up to the longest. */
+  handoverBackoffMs: 1_000,
+  handoverBackoffMaxMs: 300_000,
   /** Concurrent batches of one channel, because one slow answer must not stop the others. */
   handoversInFlight: 4,
   /** Results of hand-overs are recorded after this time or at this number, by one statement of at most this

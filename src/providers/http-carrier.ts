@@ -48,7 +48,10 @@ export function openHttpCarrier({
         const results = messages.map((message) => handOne(message, () => mayLeave(message)));
         const [only] = results;
         // Nearly always one message is handed over by itself, and then there is nothing to gather.
-        return results.length === 1 && only ? [await only] : Promise.all(results);
+        const answers = results.length === 1 && only ? [await only] : await Promise.all(results);
+        for (const [i, result] of answers.entries())
+          if (result.kind === 'transient') answers[i] = spaced(result, messages[i]?.attempt ?? 1);
+        return answers;
       },
     async close() {
       if (pool.destroyed) return;
@@ -60,4 +63,14 @@ export function openHttpCarrier({
       await pool.destroy();
     },
   };
+}
+
+/**
+ * A carrier names the least wait. In trouble that lasts it names the same again and again, often a second or none, by which
+ * the eight tries would be over within seconds. So each wait is also as long as the one that the service would have chosen.
+ */
+function spaced(result: Extract<HandOverResult, { kind: 'transient' }>, attempt: number): HandOverResult {
+  if (result.retryAfterMs === undefined) return result;
+  const ownMs = Math.min(LIMITS.handoverBackoffMs * 2 ** (attempt - 1), LIMITS.handoverBackoffMaxMs);
+  return { ...result, retryAfterMs: Math.max(result.retryAfterMs, ownMs) };
 }

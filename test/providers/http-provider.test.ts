@@ -177,6 +177,18 @@ describe('the HTTP provider', () => {
     expect(ms).toBeLessThanOrEqual(60_000);
   });
 
+  test.each([
+    ['0', 1, 1_000],
+    ['1', 5, 16_000],
+    ['40', 5, 40_000],
+    ['1', 30, LIMITS.handoverBackoffMaxMs],
+  ])('with a Retry-After of %s s on try %i waits %i ms', async (seconds, attempt, retryAfterMs) => {
+    respond = (response) => answer(response, 503, {}, { 'retry-after': seconds });
+    expect(await provider.handOver([{ ...message(), attempt }])).toEqual([
+      { kind: 'transient', code: 'http_503', retryAfterMs },
+    ]);
+  });
+
   test('does not follow a redirect, and stops for everybody', async () => {
     expect(await resultFor(302, {}, { location: '/elsewhere' })).toMatchObject({ kind: 'account' });
   });

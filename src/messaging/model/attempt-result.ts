@@ -21,9 +21,6 @@ export interface AttemptResult {
   at?: string | undefined;
 }
 
-const BACKOFF_FIRST_MS = 1_000;
-const BACKOFF_MAX_MS = 5 * 60_000;
-
 /** `random` in [0, 1): retries of one outage must not all come back at the same moment. */
 export function toAttemptResult(
   message: OutgoingMessage,
@@ -90,6 +87,6 @@ function inTime({ expiresAtMs }: OutgoingMessage, retryAtMs: number): number {
 }
 
 function backoffMs(attempt: number, random: number): number {
-  const whole = Math.min(BACKOFF_FIRST_MS * 2 ** (attempt - 1), BACKOFF_MAX_MS);
+  const whole = Math.min(LIMITS.handoverBackoffMs * 2 ** (attempt - 1), LIMITS.handoverBackoffMaxMs);
   return whole * (0.5 + random / 2);
 }
