@@ -1,5 +1,6 @@
 /** Proves that an erased person is in no column of any table any more, wherever the product had written of them. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { contactActivity, suppression } from '../../src/app/between-halves';
 import { keepErasing, suppressErased } from '../../src/app/erasures';
@@ -15,6 +16,7 @@ import { messageUid } from '../../src/domain/ids';
 import { LIMITS } from '../../src/domain/limits';
 import { createLog } from '../../src/log';
 import type { MessagingTables } from '../../src/messaging/model/tables';
+import { eraseMessages } from '../../src/messaging/outbox/erase-messages';
 import { createSuppressionList } from '../../src/messaging/suppression/suppression';
 import { upsertSuppressions } from '../../src/messaging/suppression/suppression-rows';
 import { fanOutMessages, readEndpoints } from '../../src/messaging/webhooks/fan-out';
@@ -284,6 +286,35 @@ describeWithDatabase('a person who is erased', (database) => {
     expect(
       (await tracesIn(db)).filter((one) => one.startsWith('messages') || one.startsWith('event_log')),
     ).toEqual([]);
+  });
+
+  test('is in no delivery to a webhook that was being made meanwhile', async () => {
+    const { workspaceId } = rig;
+    const { delivery, sms } = await rig.process();
+    const to = '+12025550177';
+    const { id } = await delivery.accept(workspaceId, rig.sms('late', { to }));
+    await until('it is sent', async () => (await rig.states()).late === 'sent');
+    await sms.report({ id, type: 'delivered', data: { words: `to ${to}` } });
+    const [endpoint] = await readEndpoints(messaging);
+    if (!endpoint) throw new Error('There is no endpoint');
+    const lock = await messaging.startTransaction().execute();
+    await sql`select from webhooks where id = ${endpoint.id} for update`.execute(lock);
+    const telling = fanOutMessages(messaging, endpoint);
+    await until('the events are read', async () => {
+      const { rows } = await sql`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%update webhooks%'`.execute(
+        messaging,
+      );
+      return rows.length > 0;
+    });
+    const erasing = eraseMessages(messaging, { workspaceId, addresses: [to], words: [] });
+    await Promise.race([erasing, delay(500)]);
+    await lock.commit().execute();
+    await Promise.all([telling, erasing]);
+    const { rows } = await sql`select body from webhook_deliveries where position(${to} in body) > 0`.execute(
+      messaging,
+    );
+    expect(rows).toEqual([]);
   });
 
   test('stays suppressed by a hash: no audience, message or opt-out brings the address back', async () => {

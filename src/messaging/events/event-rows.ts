@@ -33,3 +33,16 @@ export function eventsWritten(written: 'inserted' | 'changed', count: number): R
     left join ${ids} w on w.id = e.value->>'id'
   ) end`;
 }
+
+/**
+ * SQL for the transaction that reads events and stores copies of them: until it ends, none of the workspace is erased, so
+ * that an erasure finds either the copies, or readers who read what it has left.
+ */
+export const whileCopied = (workspaceId: string): RawBuilder<unknown> =>
+  sql`select pg_advisory_xact_lock_shared(${lockOf(workspaceId)})`;
+
+/** SQL for the transaction that erases events and their copies. */
+export const whileErased = (workspaceId: string): RawBuilder<unknown> =>
+  sql`select pg_advisory_xact_lock(${lockOf(workspaceId)})`;
+
+const lockOf = (workspaceId: string) => sql`hashtextextended(${`events of ${workspaceId}`}, 0)`;

@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { type Erased, withoutPerson } from '../../domain/erasure';
 import { LIMITS } from '../../domain/limits';
+import { whileErased } from '../events/event-rows';
 import { seqOf, withData } from '../events/history';
 import { idsOfMessagesTo } from '../events/messages-to-person';
 import type { StoredEvent } from '../model/stored-event';
@@ -44,6 +45,7 @@ interface Found {
 /** Messages that have ended, each with its events and their deliveries to webhooks. */
 export async function eraseMessages(db: Kysely<MessagingTables>, person: Erased): Promise<number> {
   return db.transaction().execute(async (tx) => {
+    await whileErased(person.workspaceId).execute(tx);
     const { rows } = await sql<Found>`
       select id, history, accepted_seq from messages
       where id = any(array(${idsOfMessagesTo(person, sql`due_at is null`)} limit ${LIMITS.erasedMessages}))

@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import { isWanted } from '../../domain/webhook';
 import { newId } from '../../storage/new-id';
+import { whileCopied } from '../events/event-rows';
 import { readAfter } from '../events/events';
 import type { MessagingTables } from '../model/tables';
 import { webhookBodyOf } from './deliveries';
@@ -51,6 +52,17 @@ export async function fanOutMessages(db: Kysely<MessagingTables>, endpoint: Endp
   const room = LIMITS.webhookBacklog - (await countPending(db, endpoint.id));
   if (room <= 0) return { deliveries: 0, more: false };
   const limit = Math.min(room, LIMITS.webhookFanOut);
+  return db.transaction().execute(async (tx) => {
+    await whileCopied(endpoint.workspaceId).execute(tx);
+    return fanOutPage(tx, endpoint, { limit, room });
+  });
+}
+
+async function fanOutPage(
+  db: Kysely<MessagingTables>,
+  endpoint: Endpoint,
+  { limit, room }: { limit: number; room: number },
+): Promise<FannedOut> {
   const { events, position } = await readAfter(db, endpoint.workspaceId, endpoint.afterSeq, limit);
   if (position <= endpoint.afterSeq) return { deliveries: 0, more: false };
   const nowMs = Date.now();
