@@ -88,12 +88,13 @@ export function createCampaigns(deps: CampaignsDeps) {
   const { dryRun, limited } = createDryRuns({ suppression, senderRate, now, isToldHowToOptOut });
   const { launch, carryOut } = createCarryOut(deps);
   const room = createContactRoom(db);
-  const { save, tryOut } = createSubmissions({
+  const { save, tryOut, unknownReferences } = createSubmissions({
     ...{ db, templates, senderRule, insecureLinks, launch, room, now, dryRun, limited },
   });
   return {
     ...createApprovals({ db, templates, senderRule, carryOut, dryRun, limited, insecureLinks }),
     save,
+    unknownReferences,
     dryRun: tryOut,
     ...appending(db, room),
     ...steering(deps, { launch, carryOut }),

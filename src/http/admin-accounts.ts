@@ -15,7 +15,7 @@ import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { generatorOf } from './request/idempotency';
 import type { App } from './request/routing';
-import { parseBody, problemsOf } from './request/validation';
+import { invalidRequest, parseBody, problemsOf } from './request/validation';
 
 export interface AdminAccountsDeps {
   store: Accounts;
@@ -40,6 +40,8 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
       closedSenders: closed.get(account.id) ?? [],
     }));
   };
+  const unknownWorkspaces = (body: unknown) =>
+    store.unknownWorkspaces((body as { workspaces?: unknown } | null)?.workspaces);
   const present = async (account: Account) => (await presentAll([account]))[0];
   return (app) => {
     app.get('/api/admin/accounts', { config, schema: { operation: listAccounts } }, async () =>
@@ -48,8 +50,14 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
 
     app.post(
       '/api/admin/accounts',
-      { config: { ...config, idempotent: true }, schema: { operation: createAccount, body: accountBody } },
+      {
+        ...{ config: { ...config, idempotent: true }, attachValidation: true },
+        schema: { operation: createAccount, body: accountBody },
+      },
       async (request, reply) => {
+        const found = problemsOf(request);
+        // Unknown workspaces are reported together with what is malformed, so that one answer has every finding.
+        if (found.length > 0) throw invalidRequest([...found, ...(await unknownWorkspaces(request.body))]);
         const made = await store.create(request.body, generatorOf(request));
         return reply.code(201).send(answer(201, 'Account created', await present(made)));
       },
@@ -68,7 +76,7 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
       },
       async (request) => {
         const { params, body } = request;
-        const found = problemsOf(request);
+        const found = [...problemsOf(request), ...(await unknownWorkspaces(body))];
         // Report the errors of the change and of the resulting account together.
         const changed = await store.change(params.id, membersOf(body), (merged) =>
           parseBody(accountBody, merged, found),

@@ -38,7 +38,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   const creating = { ...large, config: { ...once, ...each }, schema: created } as const;
   app.post('/api/campaign', creating, async (request, reply) => {
     if (startsIt(request.body)) requireMore(request);
-    const { recipients, rejected } = await readCampaignRequest(request);
+    const { recipients, rejected } = await readCampaignRequest(request, campaigns.unknownReferences);
     const { workspaceId, userId } = callerOf(request);
     const newCampaignId = generatorOf(request).id('cmp');
     const requireStart = () => requireMore(request);
@@ -51,7 +51,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   const tried = { operation: dryRunCampaign, ...posted };
   const trying = { ...large, config: { ...config, ...each }, schema: tried } as const;
   app.post('/api/campaign/dry-run', trying, async (request) => {
-    const { recipients, rejected } = await readCampaignRequest(request);
+    const { recipients, rejected } = await readCampaignRequest(request, campaigns.unknownReferences);
     const tried = await campaigns.dryRun(callerOf(request).workspaceId, request.body, recipients);
     return answer(200, 'Nothing was sent', { ...tried, ...rejected });
   });

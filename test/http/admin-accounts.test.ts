@@ -187,6 +187,13 @@ describeWithDatabase('administration of accounts and routes', (database) => {
     expect(JSON.stringify(refused.body)).not.toContain('password@');
     const unknown = await call('POST', '/accounts', { ...HTTP, workspaces: ['ws_nobodys', otherWorkspace] });
     expect(codes(unknown)).toEqual(['workspaces.0 not_found']);
+    const both = { name: '', workspaces: [7, 'ws_nobodys', otherWorkspace] };
+    const more = ['name too_small', 'workspaces invalid_union', 'workspaces.1 not_found'];
+    expect(codes(await call('POST', '/accounts', { ...HTTP, ...both }))).toEqual(more);
+    const { name: _, ...change } = { ...both, settings: { url: null } };
+    expect(codes(await call('PATCH', `/accounts/${await make()}`, change))).toEqual(
+      expect.arrayContaining(['settings.url required', 'workspaces.1 not_found']),
+    );
     const kind = await call('POST', '/accounts', { ...HTTP, kind: 'pigeon' });
     expect(kind.status).toBe(422);
     const changed = await call('PATCH', `/accounts/${await make()}`, { settings: { url: 'ftp://x' } });

@@ -224,6 +224,29 @@ describeWithDatabase('campaigns over HTTP', (database) => {
     expect(answer.body.errors.at(-1)?.message).toContain('CODE');
   });
 
+  test('what a malformed body names and is not there is reported with what is malformed', async () => {
+    const answer = await create({
+      name: '',
+      channel: ['email', 'sms'],
+      settings: { email: { ...EMAIL, version: 'x' }, sms: { ...SMS, templateId: 't_none' } },
+      contactListId: [list(), 7, 'lst_none'],
+      exclude: { campaignIds: ['cmp_none'] },
+      recipients: [{}],
+    });
+    expect([answer.status, answer.body.code]).toEqual([422, 'invalid_request']);
+    expect(findings(answer).sort()).toEqual(
+      [
+        'name too_small',
+        'settings.email.version invalid_type',
+        'contactListId.1 invalid_type',
+        'recipients.0 no_address',
+        'settings.sms.templateId not_found',
+        'contactListId.2 not_found',
+        'exclude.campaignIds.0 not_found',
+      ].sort(),
+    );
+  });
+
   test('placeholders are filled from fields, from params of a contact, or from those of the campaign', async () => {
     const fields = { ...EMAIL, templateId: 't_many' };
     expect(findings(await create({ settings: { email: fields } }))).toEqual([

@@ -128,6 +128,13 @@ const notThere = (refusal: ErrorCode, path: string, what: string): Finding => ({
   message: `There is no ${what} in this workspace`,
 });
 
+export const noTemplate = (channel: Channel, wanted: { templateId: string; version: number }): Finding =>
+  notThere(
+    'template_not_found',
+    `settings.${channel}.templateId`,
+    `${channel} template ${wanted.templateId} with version ${wanted.version}`,
+  );
+
 export interface TemplatesFound {
   findings: Finding[];
   /** What some accounts of the service cannot do. */
@@ -158,8 +165,7 @@ export async function lookUpTemplates(
     for (const name of found?.placeholders ?? []) if (!placeholders.has(name)) placeholders.set(name, path);
     if (found) byChannel[channel] = found;
     if (found || !wanted) continue;
-    const what = `${channel} template ${wanted.templateId} with version ${wanted.version}`;
-    findings.push(notThere('template_not_found', path, what));
+    findings.push(noTemplate(channel, wanted));
   }
   const { errors, warnings } = await impossible(templates, workspaceId, content, byChannel);
   return { findings: [...findings, ...errors], warnings, placeholders, byChannel };
@@ -192,7 +198,7 @@ async function impossible(
   };
 }
 
-async function missingLists(
+export async function missingLists(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   listIds: string[],
@@ -207,7 +213,7 @@ async function missingLists(
 }
 
 /** Campaigns are never deleted, so no lock is needed. */
-async function missingCampaigns(
+export async function missingCampaigns(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   campaignIds: string[],

@@ -22,6 +22,7 @@ import { launchAgain } from './campaign-actions';
 import { checkFound, lookUpTemplates, requireSecureLinks } from './campaign-checks';
 import type { createCarryOut } from './carry-out';
 import { alreadyStarted } from './editable';
+import { unknownReferences } from './malformed-references';
 import { storeOwnAudience } from './own-audience';
 import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
 
@@ -51,7 +52,11 @@ interface SaveCall {
 
 /** Campaigns as callers submit them: saved, or tried by a dry run that stores nothing. */
 export function createSubmissions(deps: Deps) {
-  return { save: createSave(deps), tryOut: createTryOut(deps) };
+  return {
+    save: createSave(deps),
+    tryOut: createTryOut(deps),
+    unknownReferences: (workspaceId: string, body: unknown) => unknownReferences(deps, workspaceId, body),
+  };
 }
 
 /**

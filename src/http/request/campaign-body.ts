@@ -8,6 +8,7 @@ import {
 import type { CampaignBody } from '../../contracts/campaigns';
 import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { callerOf } from './caller';
 import { regionOf } from './phone-country';
 import { invalidRequest } from './validation';
 
@@ -19,10 +20,11 @@ export interface CampaignRequest {
 
 /**
  * Judges a campaign's recipients. The route attaches the problems of the rest of the request, so that the
- * caller gets both at once.
+ * caller gets both at once, with those of what the request names and the workspace does not have.
  */
 export async function readCampaignRequest(
   request: FastifyRequest<{ Body: CampaignBody; Querystring: { country?: string | undefined } }>,
+  unknownReferences: (workspaceId: string, body: unknown) => Promise<FieldError[]>,
 ): Promise<CampaignRequest> {
   const errors: FieldError[] = findingsOf(request.validationError);
   const { country, foreign } = countryOf(request.query.country);
@@ -35,7 +37,10 @@ export async function readCampaignRequest(
   if (checked && skipInvalid !== true) {
     errors.push(...checked.findings.slice(0, LIMITS.importErrorsListed).map(fieldErrorOf));
   }
-  if (errors.length > 0) throw invalidRequest(errors);
+  if (errors.length > 0) {
+    errors.push(...(await unknownReferences(callerOf(request).workspaceId, request.body)));
+    throw invalidRequest(errors);
+  }
   const left = checked?.findings.slice(0, LIMITS.contactsPerRequest) ?? [];
   return { recipients: checked, rejected: skipInvalid === true ? { rejected: left } : {} };
 }

@@ -18,6 +18,8 @@ export interface Accounts {
   list(): Promise<Account[]>;
   read(id: string): Promise<Account>;
   create(input: AccountInput, generator?: IdGenerator): Promise<Account>;
+  /** Those of a request that do not exist. It may be malformed; what is no list names none. */
+  unknownWorkspaces(given: unknown): Promise<FieldError[]>;
   /** `check` checks the resulting account like a new one. */
   change(id: string, change: AccountChange, check: (body: unknown) => AccountInput): Promise<Account>;
   secretsOf(id: string): Promise<Record<string, unknown>>;
@@ -60,6 +62,7 @@ export function createAccounts(deps: {
     },
     secretsOf: async (id) => openAccountSecrets(sealing, await find(db, id)),
     create: (input, generator = RANDOM) => inOrder((tx) => insert(tx, sealing, generator.id('acc'), input)),
+    unknownWorkspaces: (given) => unknownIn(db, Array.isArray(given) ? given : []),
     change: (id, change, check) => {
       refuseEnvironment(id);
       return inOrder((tx) => update(tx, sealing, id, (row, secrets) => check(changed(row, secrets, change))));
@@ -207,17 +210,28 @@ function columnsOf(sealing: Sealing, id: string, input: AccountInput) {
 }
 
 async function refuseUnknownWorkspaces(tx: Tx, workspaces: readonly string[]): Promise<void> {
-  const ids = workspaces.filter((one) => one !== '*');
-  if (ids.length === 0) return;
-  const rows = await tx.selectFrom('workspaces').select('id').where('id', 'in', ids).execute();
-  const known = new Set(rows.map((row) => row.id));
-  const errors = workspaces.flatMap((one, i): FieldError[] =>
-    one === '*' || known.has(one)
-      ? []
-      : [{ path: `workspaces.${i}`, code: 'not_found', message: `There is no workspace ${one}` }],
-  );
+  const errors = await unknownIn(tx, workspaces);
   if (errors.length > 0)
     throw new DomainError('invalid_request', `${errors[0]?.path}: ${errors[0]?.message}`, { errors });
+}
+
+async function unknownIn(db: Kysely<MessagingTables>, workspaces: readonly unknown[]): Promise<FieldError[]> {
+  const ids = workspaces.filter((one) => typeof one === 'string' && one !== '*') as string[];
+  // A longer list is refused for its length.
+  if (ids.length === 0 || ids.length > LIMITS.accountWorkspaces) return [];
+  const rows = await db.selectFrom('workspaces').select('id').where('id', 'in', ids).execute();
+  const known = new Set<unknown>(['*', ...rows.map((row) => row.id)]);
+  return workspaces.flatMap((one, i): FieldError[] =>
+    typeof one !== 'string' || known.has(one)
+      ? []
+      : [
+          {
+            path: `workspaces.${i}`,
+            code: 'not_found',
+            message: `There is no workspace ${one.slice(0, LIMITS.idChars)}`,
+          },
+        ],
+  );
 }
 
 /** As routes to an account without their channel cannot be put, a change cannot make them. */
