@@ -21,12 +21,12 @@ export interface PersonQuery {
 /** The person in one run on one channel. `isTaken`: it was acted on since the freeze. */
 export type Part = { number: number; isTaken: boolean; actedAt: Date } & (
   | ({ kind: 'recipient' } & RecipientRef)
-  | { kind: 'skipped'; runId: string; channel: Channel; contactId: string }
+  | { kind: 'skipped'; runId: string; channel: Channel; contactId: string; hadAddress: boolean }
 );
 
 /**
  * A person's parts in the campaign, the newest run first, in it recipients before contacts that were left out, and the
- * channel that was last acted on before others. Each is found by an index: of contacts by their addresses, of recipients
+ * channel that was last acted on before others; a channel that the person had no address for comes last. Each is found by an index: of contacts by their addresses, of recipients
  * and of those left out by their contact, and by the address that was judged, in the newest runs.
  */
 export async function findPerson(db: Kysely<CampaignTables>, query: PersonQuery): Promise<Part[]> {
@@ -42,10 +42,13 @@ export async function findPerson(db: Kysely<CampaignTables>, query: PersonQuery)
       other.number - one.number ||
       Number(one.kind === 'skipped') - Number(other.kind === 'skipped') ||
       Number(other.isTaken) - Number(one.isTaken) ||
+      Number(hadNoAddress(one)) - Number(hadNoAddress(other)) ||
       other.actedAt.getTime() - one.actedAt.getTime() ||
       CHANNELS.indexOf(one.channel) - CHANNELS.indexOf(other.channel),
   );
 }
+
+const hadNoAddress = (part: Part) => part.kind === 'skipped' && !part.hadAddress;
 
 const keyOf = (part: Part) =>
   part.kind === 'recipient'
@@ -123,10 +126,12 @@ async function skippedOf(db: Kysely<CampaignTables>, query: PersonQuery, way: Wa
     runId: string;
     channel: Channel;
     contactId: string;
+    hadAddress: boolean;
     number: number;
     actedAt: Date;
   }>`
-    select k.run_id as "runId", k.channel, k.contact_id as "contactId", runs.number, runs.started_at as "actedAt"
+    select k.run_id as "runId", k.channel, k.contact_id as "contactId", runs.number, runs.started_at as "actedAt",
+      k.reason <> 'no_address' as "hadAddress"
     from ${way('skipped_contacts')} k join runs on runs.id = k.run_id
     where runs.workspace_id = ${query.workspaceId} and ${ofCampaign(query)}
       and ${query.channel ? sql`k.channel = ${query.channel}` : sql`true`}
