@@ -11,6 +11,8 @@ export type Line =
 const LF = 0x0a;
 const CR = 0x0d;
 const BOM = [0xef, 0xbb, 0xbf];
+/** A CR is part of the line's end, which does not count. */
+const KEPT_BYTES = LIMITS.csvLineBytes + 1;
 
 /**
  * Splits a stream of bytes into lines, holding at most one line; a line beyond the limit is dropped as it
@@ -23,7 +25,7 @@ export async function* readLines(source: Readable): AsyncGenerator<Line> {
   let bytes = 0;
   const keep = (part: Buffer) => {
     bytes += part.length;
-    if (bytes <= LIMITS.csvLineBytes) parts.push(part);
+    if (bytes <= KEPT_BYTES) parts.push(part);
     else parts = [];
   };
   const take = (): Line => {
@@ -55,9 +57,10 @@ async function* piecesOf(source: Readable): AsyncGenerator<Buffer> {
 }
 
 function toLine(number: number, parts: Buffer[], bytes: number): Line {
-  if (bytes > LIMITS.csvLineBytes) return { number, problem: 'line_too_long' };
+  if (bytes > KEPT_BYTES) return { number, problem: 'line_too_long' };
   let line = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
   if (line.at(-1) === CR) line = line.subarray(0, -1);
+  if (line.length > LIMITS.csvLineBytes) return { number, problem: 'line_too_long' };
   if (number === 1 && BOM.every((byte, i) => line[i] === byte)) line = line.subarray(BOM.length);
   return isUtf8(line) ? { number, text: line.toString() } : { number, problem: 'not_utf8' };
 }

@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm';
 import type { Kysely } from 'kysely';
 import { request } from 'undici';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
+import { LIMITS } from '../../src/domain/limits';
 import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 import { type Answer, startServer, type TestServer } from './campaigns-server';
@@ -154,6 +155,16 @@ describeWithDatabase('contact lists over HTTP', (database) => {
       [6, 'unclosed_quote'],
       [8, 'invalid_email'],
     ]);
+  });
+
+  test.each(['\n', '\r\n'])('a line has at most 64 KiB, without its end %j', async (end) => {
+    const id = await newList();
+    const lines = [LIMITS.csvLineBytes, LIMITS.csvLineBytes + 1].map((bytes, i) => {
+      const begin = `${i}@example.com,${`${'x'.repeat(16_000)},`.repeat(4)}`;
+      return begin + 'y'.repeat(bytes - begin.length);
+    });
+    const { body } = await importCsv(id, ['email,a,b,c,d,e', ...lines, ''].join(end));
+    expect(body.data).toMatchObject({ created: 1, errors: [{ line: 3, code: 'line_too_long' }] });
   });
 
   test('importing again changes nothing, and what changed is counted exactly', async () => {
