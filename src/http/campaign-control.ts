@@ -113,7 +113,7 @@ const campaignActions: Record<Action, Operation> = {
       message: 'Campaign resumed',
       status: 'active',
       phase: 'planning',
-      errors: ['approval_required', 'recipients_deleted'],
+      errors: ['approval_required', 'contact_list_not_found', 'recipients_deleted'],
     },
   ),
   cancel: acting('cancel', 'Cancel a campaign', 'For good: recipients who were not written to will not be.', {
@@ -151,7 +151,7 @@ const retryFailed: Operation = {
       }),
     ),
   },
-  errors: ['illegal_transition', 'approval_required', 'dependency_down'],
+  errors: ['illegal_transition', 'approval_required', 'contact_list_not_found', 'dependency_down'],
 };
 
 const releaseStages: Operation = {
