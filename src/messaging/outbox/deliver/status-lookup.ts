@@ -97,7 +97,7 @@ async function claim(db: Kysely<MessagingTables>): Promise<Doubt[]> {
   return rows;
 }
 
-/** `undefined` when nothing is in doubt any more. */
+/** `undefined` when nothing is in doubt any more, or the person was erased: a carrier that is asked without a number lists all. */
 async function inDoubt(
   db: Kysely<MessagingTables>,
   templates: TemplateVersions,
@@ -106,7 +106,7 @@ async function inDoubt(
   const { rows } = await sql`
     select from messages where id = ${message_id} and state = 'unknown' and provider_id is null`.execute(db);
   const [message] = rows.length === 0 ? [] : await readMessages(db, [message_id]);
-  if (!message) return undefined;
+  if (!message || message.to === '') return undefined;
   const { ready } = await renderBatch({ templates }, [message]);
   const { id, to, from } = message;
   const text = ready[0]?.handOver.text;

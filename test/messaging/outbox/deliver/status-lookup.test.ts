@@ -1,6 +1,7 @@
 /** Proves that a doubt is ended by a look at the carrier only where nothing else can be meant, and that ringing calls are taken back. */
 
 import { sql } from 'kysely';
+import { eraseMessages } from '../../../../src/messaging/outbox/erase-messages';
 import type { InDoubt, LookUpResult } from '../../../../src/providers/provider';
 import { describeWithDatabase } from '../../../support/storage';
 import { until } from '../../../support/until';
@@ -101,6 +102,16 @@ describeWithDatabase('a vendor that is asked', (database) => {
     await lookNow();
     await until('the doubt is forgotten', async () => (await open()).length === 0);
     expect(sms.asked.filter((one) => one.id === id)).toEqual([]);
+  });
+
+  test('a carrier is not asked about a person who was erased: without their number it would list all messages', async () => {
+    const to = '+12025550119';
+    await inDoubt('erased', to);
+    await eraseMessages(rig.db, { workspaceId: rig.workspaceId, addresses: [to], words: [] });
+    sms.answer = { kind: 'found', providerIds: ['SM-of-another'] };
+    await lookNow();
+    await until('the doubt is forgotten', async () => (await open()).length === 0);
+    expect([await state('erased'), sms.asked]).toEqual(['unknown', []]);
   });
 
   test('a look finds nothing after 30 seconds and 2 minutes, and the last after 10 minutes ends the doubt', async () => {
