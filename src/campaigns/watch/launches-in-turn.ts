@@ -7,6 +7,8 @@ export interface Launchable {
   workspaceId: string;
   /** Not before this time; without it, now. */
   startAt?: Date | undefined;
+  /** It sleeps, and is to be woken: a second wake is another one, for what was written after the first. */
+  isDue?: boolean;
 }
 
 /** How one kind of work is launched, and how much of it at once. */
@@ -54,7 +56,7 @@ export class LaunchesInTurn<Work extends Launchable> {
     if (startAt && startAt.getTime() > Date.now() + SOON_MS)
       return this.kind.give({ ...work, startAt: new Date(startAt.getTime() + LIMITS.plannedGraceMs) });
     const key = this.kind.keyOf(work);
-    if (this.isLaunched(key) || this.waitingKeys.has(key)) return;
+    if ((!work.isDue && this.isLaunched(key)) || this.waitingKeys.has(key)) return;
     if (!this.waiting.has(workspaceId) && this.hasRoom(workspaceId)) return this.launchNow(work);
     if (this.isFull) return;
     this.waitingKeys.add(key);

@@ -118,6 +118,27 @@ describeWithDatabase('planned runs and sends', (database) => {
     expect(asked).toEqual([`wake ${free}`, `wake ${held}`]);
   });
 
+  test('that two stops have held are woken at the end of each, however soon one follows the other', async () => {
+    const workspaceId = newId('ws');
+    const stops = createStops({ db, changed: async () => undefined, log });
+    const followed = followStops(db, { controlChanged: async () => undefined }, log);
+    const id = await createdSend(undefined, workspaceId);
+    asked = [];
+    for (const reason of ['wrong price', 'wrong name']) {
+      await stops.begin(workspaceId, { by: 'ada@example.com', reason });
+      expect(await lookAtSend(db, id)).toMatchObject({ kind: 'wait', waitMs: 600_000 });
+      await stops.end(workspaceId);
+      await followed.tick();
+      await until(
+        'they are told',
+        async () => (await db.selectFrom('workspace_stops').selectAll().execute()).length === 0,
+      );
+      await launchDue(db, launcher);
+    }
+    await followed.stop();
+    expect(asked).toEqual([`wake ${id}`, `wake ${id}`]);
+  });
+
   test('that are put off until a window opens are woken when it does', async () => {
     const id = await createdSend();
     const hour = new Date().getUTCHours();
