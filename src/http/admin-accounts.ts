@@ -30,16 +30,8 @@ export interface AdminAccountsDeps {
 /** Accounts at carriers: the installation's, so that only an owner sees and changes them (api.md 15). */
 export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccountsDeps): (app: App) => void {
   const config = { auth: 'session' } as const;
-  const startedAt = new Date().toISOString();
-  const presentAll = async (accounts: readonly Account[]) => {
-    const closed = await store.closedSenders(accounts.map(({ id }) => id));
-    const standings = await states();
-    return accounts.map((account) => ({
-      ...shown(account),
-      ...standing(account, standings, faultOf(account.id), startedAt),
-      closedSenders: closed.get(account.id) ?? [],
-    }));
-  };
+  const once = { config: { ...config, idempotent: true } } as const;
+  const presentAll = presenter({ store, states, faultOf });
   const unknownWorkspaces = (body: unknown) =>
     store.unknownWorkspaces((body as { workspaces?: unknown } | null)?.workspaces);
   const present = async (account: Account) => (await presentAll([account]))[0];
@@ -48,20 +40,18 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
       answer(200, 'Accounts', await presentAll(await store.list())),
     );
 
-    app.post(
-      '/api/admin/accounts',
-      {
-        ...{ config: { ...config, idempotent: true }, attachValidation: true },
-        schema: { operation: createAccount, body: accountBody },
-      },
-      async (request, reply) => {
-        const found = problemsOf(request);
-        // Unknown workspaces are reported together with what is malformed, so that one answer has every finding.
-        if (found.length > 0) throw invalidRequest([...found, ...(await unknownWorkspaces(request.body))]);
-        const made = await store.create(request.body, generatorOf(request));
-        return reply.code(201).send(answer(201, 'Account created', await present(made)));
-      },
-    );
+    const creating = {
+      ...once,
+      attachValidation: true,
+      schema: { operation: createAccount, body: accountBody },
+    };
+    app.post('/api/admin/accounts', creating, async (request, reply) => {
+      const found = problemsOf(request);
+      // Unknown workspaces are reported together with what is malformed, so that one answer has every finding.
+      if (found.length > 0) throw invalidRequest([...found, ...(await unknownWorkspaces(request.body))]);
+      const made = await store.create(request.body, generatorOf(request));
+      return reply.code(201).send(answer(201, 'Account created', await present(made)));
+    });
 
     const one = (operation: typeof getAccount) => ({ config, schema: { operation, params: idParams } });
     app.get('/api/admin/accounts/:id', one(getAccount), async ({ params }) =>
@@ -101,6 +91,20 @@ export function adminAccountRoutes({ store, states, faultOf, check }: AdminAccou
       const found = await check(await store.read(params.id));
       return answer(200, found.ok ? 'Connected' : 'Not connected', found);
     });
+  };
+}
+
+/** Accounts as they are shown, with how each stands. */
+function presenter({ store, states, faultOf }: Pick<AdminAccountsDeps, 'store' | 'states' | 'faultOf'>) {
+  const startedAt = new Date().toISOString();
+  return async (accounts: readonly Account[]) => {
+    const closed = await store.closedSenders(accounts.map(({ id }) => id));
+    const standings = await states();
+    return accounts.map((account) => ({
+      ...shown(account),
+      ...standing(account, standings, faultOf(account.id), startedAt),
+      closedSenders: closed.get(account.id) ?? [],
+    }));
   };
 }
 

@@ -160,7 +160,7 @@ describeWithDatabase('contact lists over HTTP', (database) => {
   test.each(['\n', '\r\n'])('a line has at most 64 KiB, without its end %j', async (end) => {
     const id = await newList();
     const lines = [LIMITS.csvLineBytes, LIMITS.csvLineBytes + 1].map((bytes, i) => {
-      const begin = `${i}@example.com,${`${'x'.repeat(16_000)},`.repeat(4)}`;
+      const begin = `line-${end.length}-${i}@example.com,${`${'x'.repeat(16_000)},`.repeat(4)}`;
       return begin + 'y'.repeat(bytes - begin.length);
     });
     const { body } = await importCsv(id, ['email,a,b,c,d,e', ...lines, ''].join(end));
