@@ -130,6 +130,23 @@ describeWithDatabase('an account whose process ends in the middle of a hand-over
     await until('it is delivered', async () => (await rig.states()).doubt === 'delivered');
   });
 
+  test('a receipt of an account that may have taken the message counts after it expired waiting for it', async () => {
+    const carrier = provider(true);
+    carrier.script = ({ attempt }) =>
+      attempt === 1
+        ? { kind: 'transient', code: 'http_500', retryAfterMs: 1 }
+        : { kind: 'account', code: 'http_401', message: 'Wrong key' };
+    const { delivery } = await next(carrier);
+    const expiresAt = new Date(Date.now() + 1_500).toISOString();
+    const { id } = await delivery.accept(rig.workspaceId, rig.sms('one', { expiresAt }));
+    await until('it is expired', async () => (await rig.states()).one === 'expired');
+    expect(carrier.taken).toHaveLength(2);
+    const { provider: name } = await delivery.track(rig.workspaceId, 'one');
+    expect(name).toBe(providerName(account));
+    await delivery.receiptsOf(providerName(account))([{ id, type: 'delivered' }]);
+    expect((await rig.states()).one).toBe('delivered');
+  });
+
   test('a receipt by the carrier’s id finds its message at whichever account of the kind has it', async () => {
     const carrier = provider(true);
     const { delivery } = await next(carrier);

@@ -178,7 +178,9 @@ export async function recordResults(
   const mayPutBack = sql`(unwanted is null or not unwanted && ${waitingIds}::text[])`;
   const count = attemptResults.length;
   const at = new Date().toISOString();
-  const events = attemptResults.map((attemptResult) => eventOfAttemptResult(attemptResult, provider));
+  const providers = results.map((result) => providerOf(result, provider));
+  const events = attemptResults.map((one, i) => eventOfAttemptResult(one, providers[i] ?? provider));
+  const moved = events.flatMap((event) => event ?? []);
   const { rows } = await sql<{ ours: string[] | null }>`
     with given as (select ${JSON.stringify(events)}::json as events),
     closed as (
@@ -204,7 +206,7 @@ export async function recordResults(
       update messages m set
         state = r.state,
         code = r.code,
-        provider = ${provider},
+        provider = r.provider,
         provider_id = coalesce(r.provider_id, m.provider_id),
         attempt = r.attempt,
         due_at = case when r.retry_at = '-infinity' then m.due_at else r.retry_at end,
@@ -214,24 +216,22 @@ export async function recordResults(
       from head, unnest(
         ${attemptResults.map((v) => v.message.id)}::text[],
         ${groupIds}::text[],
+        ${providers}::text[],
         ${attemptResults.map((v) => v.state)}::text[],
         ${attemptResults.map((v) => v.code ?? null)}::text[],
         ${attemptResults.map((v) => v.providerId ?? null)}::text[],
         ${attemptResults.map((v) => v.attempt)}::int[],
         ${attemptResults.map((v) => (v.keepsPlace ? '-infinity' : isoOrNull(v.retryAtMs)))}::timestamptz[],
         ${events.map((event) => (event ? historyText(event, at) : null))}::text[]
-      ) with ordinality as r(id, group_id, state, code, provider_id, attempt, retry_at, entry, position)
+      ) with ordinality as r(id, group_id, provider, state, code, provider_id, attempt, retry_at, entry, position)
       where m.id = r.id and m.state in ('scheduled', 'accepted') and r.group_id in (select id from ours)
       returning m.id
     )${doubtsAmong(attemptResults, groupIds, provider)}, logged as (
       insert into event_log (workspace_id, first_seq, count, at, events)
       select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${eventsWritten('changed', count)}
-      from head, given where ${events.some((event) => event !== null)}::boolean
+      from head, given where ${moved.length > 0}::boolean
         and exists (select 1 from changed)
-    ), counted as (${addToMinute(
-      workspaceId,
-      events.flatMap((event) => event ?? []),
-    )})
+    ), counted as (${addToMinute(workspaceId, moved)})
     select (select array_agg(id) from ours) as ours
   `.execute(db);
   return new Set(rows[0]?.ours ?? []);
@@ -303,6 +303,10 @@ function doubtsAmong(
     on conflict do nothing
   )`;
 }
+
+/** One that ends without leaving again stays with the provider that may have got something of it, for its late receipt. */
+const providerOf = ({ attemptResult: { message }, group }: Recorded, provider: string): string =>
+  group ? provider : (message.boundTo ?? provider);
 
 /** A message that only waits for its next try has no event. */
 function eventOfAttemptResult(attemptResult: AttemptResult, provider: string): NewEvent | null {
