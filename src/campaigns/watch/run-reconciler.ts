@@ -82,10 +82,14 @@ const keyOf = ({ runId, launch }: LiveRun): string => `${runId}:${launch}`;
 
 /** A planned send is woken again for so long, in case the process that was to wake it was killed. */
 const WAKE_MINUTES = 10;
+/** One that is late is woken for so long. Each wake is an event of its workflow, which may wait for a service that is away. */
+const WAKE_HOURS = 24;
 
 /**
  * Sends whose workflow did not act when they were due, and planned sends that are due before the next sweep.
  * The others are left out, because a hundred thousand of them may wait for next week, or for the end of a stop.
+ * One that is late without an answer is woken, because its workflow may sleep after a wake that was lost: the end of a
+ * stop wakes many, and the process that does it may be killed among them.
  */
 export async function overdueSends(
   db: Kysely<CampaignTables>,
@@ -94,7 +98,9 @@ export async function overdueSends(
   const soonSeconds = (2 * INTERVAL_MS) / 1000;
   const { rows } = await sql<SendLaunch>`
     select id as "sendId", workspace_id as "workspaceId", launch_at as "startAt",
-      started_at is null and created_at < due_at and due_at between now() - make_interval(mins => ${WAKE_MINUTES}) and now() as "isDue"
+      accepted_at is null
+          and due_at between now() - make_interval(hours => ${WAKE_HOURS}) and now() - make_interval(secs => ${lateSeconds})
+        or started_at is null and created_at < due_at and due_at between now() - make_interval(mins => ${WAKE_MINUTES}) and now() as "isDue"
     from durable_sends s
     where finished_at is null and not ${isStopped(sql`s.workspace_id`)} and (due_at < now() - make_interval(secs => ${lateSeconds})
       or (due_at between now() and now() + make_interval(secs => ${soonSeconds}) and started_at is null))

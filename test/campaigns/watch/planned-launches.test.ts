@@ -9,6 +9,7 @@ import { followStops } from '../../../src/campaigns/stops/follow-stops';
 import { createStops } from '../../../src/campaigns/stops/stops';
 import { launchInTurn } from '../../../src/campaigns/watch/launch-in-turn';
 import { launchDue, wakePlanned } from '../../../src/campaigns/watch/planned-launches';
+import { overdueSends } from '../../../src/campaigns/watch/run-reconciler';
 import { durableSendBody } from '../../../src/contracts/durable-sends';
 import { LIMITS } from '../../../src/domain/limits';
 import { createLog } from '../../../src/log';
@@ -137,6 +138,29 @@ describeWithDatabase('planned runs and sends', (database) => {
     }
     await followed.stop();
     expect(asked).toEqual([`wake ${id}`, `wake ${id}`]);
+  });
+
+  test('that a stop has held are woken within a minute when Temporal or the process is away at its end', async () => {
+    const id = await createdSend();
+    await sql`update durable_sends set due_at = now() - interval '1 minute', launch_at = now() where id = ${id}`.execute(
+      db,
+    );
+    const away = launchInTurn(
+      db,
+      {
+        launch: async () => undefined,
+        wakeShards: async () => undefined,
+        launchSend: () => Promise.reject(new Error('no connection')),
+      },
+      log,
+    );
+    await expect(launchDue(db, away)).rejects.toThrow('no connection');
+    away.stop();
+    asked = [];
+    await launchDue(db, launcher);
+    expect(asked).toEqual([]);
+    for (const send of await overdueSends(db)) await launcher.launchSend(send);
+    expect(asked).toEqual([`wake ${id}`]);
   });
 
   test('that are put off until a window opens are woken when it does', async () => {
