@@ -12,15 +12,18 @@ const seconds = z
   )
   .optional();
 
+/** Some centres end a text with U+0000. It is only read, so that a wish to opt out counts whatever is around it. */
+const written = z.string().transform((text) => text.replaceAll('\0', ' '));
+
 export const kannelReport = z.object({
   id: z.string().min(1).max(LIMITS.providerIdChars),
   dlr: z
     .string()
     .regex(/^\d{1,3}$/, 'This must be the kind of a receipt, as %d gives it')
     .optional(),
-  answer: z.string().optional(),
+  answer: written.optional(),
   from: z.string().min(1).max(64).optional(),
   to: z.string().min(1).max(64).optional(),
-  text: z.string().optional(),
+  text: written.optional(),
   time: seconds,
 });

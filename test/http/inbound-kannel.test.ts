@@ -90,6 +90,16 @@ describe('/inbound/kannel/{secret}', () => {
     expect(inbound).toEqual([sms, { ...sms, id: 'k-2', text: '' }]);
   });
 
+  test('a text or an answer with U+0000 in it is taken, and an address with it is not', async () => {
+    const sms = { id: 'k-9', from: '+12025550190', to: '12345' };
+    expect((await tell({ ...sms, text: 'STOP\0' })).status).toBe(200);
+    expect(inbound).toMatchObject([{ from: '+12025550190', text: 'STOP ' }]);
+    const words = 'id:1 stat:UNDELIV err:027\0';
+    expect((await tell({ id: 'msg_1', dlr: '2', answer: words })).status).toBe(200);
+    expect(receipts).toMatchObject([{ type: 'undelivered', code: 'smpp_undeliv_027' }]);
+    expect((await tell({ ...sms, from: '+1\0', text: 'STOP' })).status).toBe(422);
+  });
+
   test('says what is missing', async () => {
     expect((await tell({ id: 'k-1', text: 'x', to: '12345' })).errors).toMatchObject([{ path: 'from' }]);
     expect((await tell({ dlr: '1' })).status).toBe(422);

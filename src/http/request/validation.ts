@@ -15,8 +15,9 @@ export const validateWithZod: FastifySchemaCompiler<z.ZodType> = ({ schema, http
       if (httpPart === 'params') return { error: noSuchId() };
       return { error: invalidRequest(checked.error.issues.flatMap((issue) => fieldErrors(issue))) };
     }
-    // Bodies were checked when they were parsed; the rest of a request arrives percent-encoded.
-    const unstorable = httpPart === 'body' ? undefined : findUnstorable(data);
+    // Bodies were checked when they were parsed; the rest of a request arrives percent-encoded. What the route takes is
+    // checked, because its schema may take out what cannot be stored.
+    const unstorable = httpPart === 'body' ? undefined : findUnstorable(checked.data);
     if (!unstorable) return { value: checked.data };
     return { error: httpPart === 'params' ? noSuchId() : invalidRequest([unstorable]) };
   };
