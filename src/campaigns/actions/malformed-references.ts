@@ -1,40 +1,10 @@
 import type { Kysely } from 'kysely';
-import { z } from 'zod';
+import type { CampaignReferences } from '../../contracts/campaign-references';
 import { CHANNELS } from '../../domain/channel';
 import type { FieldError } from '../../domain/errors';
-import { LIMITS } from '../../domain/limits';
 import type { TemplateLookup } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { missingCampaigns, missingLists, noTemplate } from './campaign-checks';
-
-const template = z.object({
-  templateId: z.string().min(1).max(LIMITS.idChars),
-  version: z.int32().min(1),
-});
-/** What is no id holds its place as an empty text. */
-const id = z
-  .string()
-  .max(LIMITS.idChars)
-  .catch(() => '');
-const ids = z
-  .array(id)
-  .max(LIMITS.campaignLists)
-  .catch(() => []);
-const pathsOfNone = (at: string, all: readonly string[]) =>
-  all.flatMap((one, i) => (one === '' ? [`${at}.${i}`] : []));
-
-/** What of a malformed body names something. A member of another form names nothing. */
-const references = z.object({
-  channel: z.array(z.unknown()).catch(() => []),
-  settings: z
-    .record(
-      z.string(),
-      template.nullable().catch(() => null),
-    )
-    .catch(() => ({})),
-  contactListId: ids,
-  exclude: z.object({ campaignIds: ids }).catch(() => ({ campaignIds: [] })),
-});
 
 /**
  * The templates, lists and campaigns that a malformed body names and the workspace does not have, so that they are
@@ -43,11 +13,8 @@ const references = z.object({
 export async function unknownReferences(
   { db, templates }: { db: Kysely<CampaignTables>; templates: TemplateLookup },
   workspaceId: string,
-  body: unknown,
+  { channel, settings, contactListId, exclude }: CampaignReferences,
 ): Promise<FieldError[]> {
-  const { data } = references.safeParse(body);
-  if (!data) return [];
-  const { channel, settings, contactListId, exclude } = data;
   const ofTemplates = CHANNELS.filter((one) => channel.includes(one)).map(async (one) => {
     const wanted = settings[one];
     if (!wanted) return [];
@@ -70,3 +37,6 @@ export async function unknownReferences(
     .filter(({ path }) => !malformed.has(path))
     .map(({ path, code, message }) => ({ path, code, message }));
 }
+
+const pathsOfNone = (at: string, all: readonly string[]) =>
+  all.flatMap((one, i) => (one === '' ? [`${at}.${i}`] : []));

@@ -1,4 +1,5 @@
 import type { Kysely, Transaction } from 'kysely';
+import type { CampaignReferences } from '../../contracts/campaign-references';
 import type { CampaignBody } from '../../contracts/campaigns';
 import type { ValidationIssue } from '../../domain/validation-issue';
 import { newId } from '../../storage/new-id';
@@ -55,7 +56,8 @@ export function createSubmissions(deps: Deps) {
   return {
     save: createSave(deps),
     tryOut: createTryOut(deps),
-    unknownReferences: (workspaceId: string, body: unknown) => unknownReferences(deps, workspaceId, body),
+    unknownReferences: (workspaceId: string, named: CampaignReferences) =>
+      unknownReferences(deps, workspaceId, named),
   };
 }
 

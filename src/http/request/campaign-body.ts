@@ -5,6 +5,7 @@ import {
   type InlineRecipients,
   type RecipientFinding,
 } from '../../campaigns/contacts/inline-recipients';
+import { type CampaignReferences, campaignReferences } from '../../contracts/campaign-references';
 import type { CampaignBody } from '../../contracts/campaigns';
 import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
@@ -24,7 +25,7 @@ export interface CampaignRequest {
  */
 export async function readCampaignRequest(
   request: FastifyRequest<{ Body: CampaignBody; Querystring: { country?: string | undefined } }>,
-  unknownReferences: (workspaceId: string, body: unknown) => Promise<FieldError[]>,
+  unknownReferences: (workspaceId: string, named: CampaignReferences) => Promise<FieldError[]>,
 ): Promise<CampaignRequest> {
   const errors: FieldError[] = findingsOf(request.validationError);
   const { country, foreign } = countryOf(request.query.country);
@@ -38,7 +39,8 @@ export async function readCampaignRequest(
     errors.push(...checked.findings.slice(0, LIMITS.importErrorsListed).map(fieldErrorOf));
   }
   if (errors.length > 0) {
-    errors.push(...(await unknownReferences(callerOf(request).workspaceId, request.body)));
+    const { data } = campaignReferences.safeParse(request.body);
+    if (data) errors.push(...(await unknownReferences(callerOf(request).workspaceId, data)));
     throw invalidRequest(errors);
   }
   const left = checked?.findings.slice(0, LIMITS.contactsPerRequest) ?? [];
