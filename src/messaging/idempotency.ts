@@ -97,7 +97,7 @@ export function createIdempotency({ db, now = Date.now }: IdempotencyDeps): Idem
           note: noteOf(row, seed),
           async settle(answer) {
             if (answer.status < 400) await storeAnswer(db, row, encrypt(answer, keys, row.keyHash));
-            else if (isForgettable(answer.status, claimed.runs)) await forget(db, row);
+            else if (isForgettable(answer.status, claimed.runs)) await forgetFirst(db, row);
             else await letGo(db, row, now());
           },
         },
@@ -188,10 +188,16 @@ async function storeAnswer(db: Kysely<MessagingTables>, row: RowKey, answer: str
     .execute();
 }
 
-async function forget(db: Kysely<MessagingTables>, { workspaceId, keyHash }: RowKey): Promise<void> {
+/**
+ * Leaves a row that a second attempt has taken over meanwhile, because with the row its seed would go, and the call
+ * would create everything once more.
+ */
+async function forgetFirst(db: Kysely<MessagingTables>, { workspaceId, keyHash }: RowKey): Promise<void> {
   await sql`
     delete from idempotency_keys
-    where workspace_id = ${workspaceId} and key_hash = ${keyHash} and answer is null`.execute(db);
+    where workspace_id = ${workspaceId} and key_hash = ${keyHash} and answer is null and runs = 1`.execute(
+    db,
+  );
 }
 
 /** Releases the row for the next attempt, which will know what this one may have created. */

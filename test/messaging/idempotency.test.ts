@@ -42,4 +42,16 @@ describeWithDatabase('claims of an Idempotency-Key', (database) => {
     await first.claim.settle({ status: 201, headers: {}, body: 'first' });
     expect(await idempotency.begin(call)).toEqual({ answer: { status: 201, headers: {}, body: 'second' } });
   });
+
+  test('a late refusal of the first attempt does not forget what the second one has created', async () => {
+    const call = callWith('late refusal');
+    const idempotency = open();
+    const first = await idempotency.begin(call);
+    nowMs += 60_000;
+    const second = await idempotency.begin(call);
+    if (!('claim' in first) || !('claim' in second)) throw new Error('there is no answer yet');
+    await first.claim.settle({ status: 422, headers: {}, body: 'first' });
+    await second.claim.settle({ status: 201, headers: {}, body: 'second' });
+    expect(await idempotency.begin(call)).toEqual({ answer: { status: 201, headers: {}, body: 'second' } });
+  });
 });
