@@ -33,15 +33,26 @@ interface LoginUser {
 /**
  * Opens a session and writes an entry of the audit log in the same transaction. Also deletes the user's
  * expired sessions.
+ *
+ * Undefined if the user was disabled, or got another password, since they were found: checking a password takes
+ * long enough for that. The user is locked, so that such a change either sees the session, and ends it, or is seen.
  */
 export async function openSession(
   db: Kysely<MessagingTables>,
   audit: Pick<AuditLog, 'appendIn'>,
-  user: LoginUser,
+  user: LoginUser & { password_hash: string },
   { at, origin, proof }: { at: Date; origin: LoginOrigin; proof: LoginProof },
-): Promise<string> {
+): Promise<string | undefined> {
   const token = newSecret('ffu');
-  await db.transaction().execute(async (tx) => {
+  return db.transaction().execute(async (tx) => {
+    const present = await tx
+      .selectFrom('users')
+      .select(['disabled_at', 'password_hash'])
+      .where('id', '=', user.id)
+      .forShare()
+      .executeTakeFirst();
+    if (!present || present.disabled_at) return undefined;
+    if (proof.by === 'password' && present.password_hash !== user.password_hash) return undefined;
     await tx
       .deleteFrom('sessions')
       .where('user_id', '=', user.id)
@@ -66,8 +77,8 @@ export async function openSession(
       })
       .execute();
     await audit.appendIn(tx, loginEvent(user, origin, 'ok', { ...proof }));
+    return token;
   });
-  return token;
 }
 
 /** Where a log-in was refused, the actor is the user that was named, and not one who has proved to be. */

@@ -80,14 +80,23 @@ export function createOwnSessions({
       const proved = await attempts.attempt(loginSubjects(user?.email ?? '', address), async () =>
         (await verifyPassword(current, user?.password_hash, passwordCost)) ? true : undefined,
       );
-      if (!proved)
-        throw new DomainError('wrong_password', 'The current password is wrong; nothing was changed');
+      if (!user || !proved) throw wrongPassword();
       const password_hash = await hashPassword(chosen, passwordCost);
       await db.transaction().execute(async (tx) => {
-        await tx.updateTable('users').set({ password_hash }).where('id', '=', userId).execute();
+        // Only over the password that was proved, so that an administrator's reset meanwhile stays.
+        const { numUpdatedRows } = await tx
+          .updateTable('users')
+          .set({ password_hash })
+          .where('id', '=', userId)
+          .where('password_hash', '=', user.password_hash)
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) throw wrongPassword();
         await tx.deleteFrom('sessions').where('user_id', '=', userId).where('id', '!=', sessionId).execute();
       });
       onEnded();
     },
   };
 }
+
+const wrongPassword = () =>
+  new DomainError('wrong_password', 'The current password is wrong; nothing was changed');

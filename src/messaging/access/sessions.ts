@@ -148,7 +148,7 @@ async function logIn(
     const detail: AuditEvent['detail'] = known?.disabled_at ? { disabled: true } : {};
     if (known) void audit.recordRepeated(loginEvent(known, origin, 'refused', detail));
     else onUnknown('user', origin.requestId);
-    throw new DomainError('unauthenticated', 'Email or password is wrong');
+    throw wrongCredentials();
   }
   const { user, code } = proved;
   if (code === 'missing') {
@@ -159,8 +159,14 @@ async function logIn(
   const by = 'password' as const;
   const proof: LoginProof = code === 'totp' || code === 'recovery_code' ? { by, factor: code } : { by };
   const token = await openSession(db, audit, user, { at: new Date(now()), origin, proof });
+  if (token === undefined) {
+    void audit.recordRepeated(loginEvent(user, origin, 'refused', {}));
+    throw wrongCredentials();
+  }
   return { token, user: toUser(user) };
 }
+
+const wrongCredentials = () => new DomainError('unauthenticated', 'Email or password is wrong');
 
 /** Disabled users too, because the audit log records their attempts. */
 function findUser(db: Kysely<MessagingTables>) {

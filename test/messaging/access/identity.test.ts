@@ -1,5 +1,6 @@
 /** Proves how workspaces and their credentials are created, used and ended. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { SCOPES } from '../../../src/domain/access';
 import { createIdentity, type Identity } from '../../../src/messaging/access/identity';
@@ -95,6 +96,49 @@ describeWithDatabase('identity', (database) => {
     await identity.logout(token);
     await reading;
     expect(await identity.bySession(token)).toBeUndefined();
+  });
+
+  describe('while a password is being checked', () => {
+    /** Costly enough that the change comes first. */
+    const slow = { log2N: 15, r: 8, p: 3 };
+    const UNDER_WAY_MS = 60;
+
+    async function known(email: string) {
+      const made = createIdentity({ db, passwordCost: slow });
+      const { workspace, user } = await made.createWorkspace({ name: 'W', email });
+      return { user, actor: { workspaceId: workspace.id, role: 'owner' as const } };
+    }
+
+    test('a log-in opens no session after the password was reset', async () => {
+      const { user, actor } = await known('g@example.com');
+      const login = identity.login({ ...user, address: 'x' }).catch((error: unknown) => error);
+      await sleep(UNDER_WAY_MS);
+      await identity.users.resetPassword(actor, user.id, {});
+      expect(await login).toMatchObject({ code: 'unauthenticated' });
+      expect(await identity.sessionsOf(user.id)).toEqual([]);
+    });
+
+    test('a log-in opens no session for a user who was disabled, which would count when they are enabled', async () => {
+      const { user, actor } = await known('h@example.com');
+      await identity.users.create(actor, { email: 'i@example.com', role: 'owner' });
+      const login = identity.login({ ...user, address: 'x' }).catch((error: unknown) => error);
+      await sleep(UNDER_WAY_MS);
+      await identity.users.disable(actor, user.id);
+      expect(await login).toMatchObject({ code: 'unauthenticated' });
+      expect(await identity.sessionsOf(user.id)).toEqual([]);
+    });
+
+    test('a user who changes it does not change it back from what an administrator has set', async () => {
+      const { user, actor } = await known('j@example.com');
+      const who = { userId: user.id, sessionId: 'ses_x', address: 'x' };
+      const changing = identity
+        .changePassword(who, { current: user.password, new: 'chosen by who knew the old one' })
+        .catch((error: unknown) => error);
+      await sleep(UNDER_WAY_MS);
+      const { password } = await identity.users.resetPassword(actor, user.id, {});
+      expect(await changing).toMatchObject({ code: 'wrong_password' });
+      await identity.login({ email: user.email, password, address: 'x' });
+    });
   });
 
   test('secrets of every kind are unknown to the database', async () => {
