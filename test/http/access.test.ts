@@ -43,8 +43,8 @@ describeWithDatabase('access', (database) => {
       headersOf[role] = { cookie: cookies[role], 'x-user-id': userId?.userId ?? '' };
     }
     clientOf = async (scopes) => {
-      const { client } = await clients.create(workspaceId, { name: 'Test', scopes });
-      return bearerFor(api.identity, { ...owner, client: { ...client, secret: '' } });
+      const { client, secret } = await clients.create(workspaceId, { name: 'Test', scopes });
+      return bearerFor(api.identity, { ...owner, client: { ...client, secret } });
     };
     keyOf = async (scopes) => (await apiKeys.create(workspaceId, { name: 'Test', scopes })).key;
   });

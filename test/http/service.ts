@@ -149,8 +149,8 @@ export function newWorkspace(identity: Identity): Promise<NewWorkspace> {
   return identity.createWorkspace({ name: `Workspace ${workspaces}`, email });
 }
 
-export async function bearerFor(identity: Identity, { client, workspace }: NewWorkspace): Promise<string> {
-  const known = { clientId: client.id, workspaceId: workspace.id };
+export async function bearerFor(identity: Identity, { client }: NewWorkspace): Promise<string> {
+  const known = await identity.checkClient({ ...client, address: 'tests' });
   return `Bearer ${(await identity.issueToken(known, 24)).accessToken}`;
 }
 

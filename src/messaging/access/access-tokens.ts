@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { AuditLog } from '../../audit/audit-log';
 import type { AuditEvent } from '../../audit/entry';
 import { type Scope, scopesOf } from '../../domain/access';
@@ -25,6 +25,8 @@ export interface ClientCredentials {
 export interface KnownClient {
   clientId: string;
   workspaceId: string;
+  /** Of the secret that proved it. */
+  secretHash: string;
   origin?: LoginOrigin | undefined;
 }
 
@@ -47,6 +49,7 @@ export interface AccessTokens {
    * which. Fails with `too_many_attempts` after too many of these failures.
    */
   checkClient(credentials: ClientCredentials): Promise<KnownClient>;
+  /** Fails with `invalid_client` if the client was disabled, or its secret replaced, since it was checked. */
   issueToken(client: KnownClient, validHours: number): Promise<IssuedToken>;
   byAccessToken(token: string): MaybePromise<TokenCaller | undefined>;
   /** Ends a token of this client. Any other text is no token of this client, and nothing happens. */
@@ -82,25 +85,33 @@ export function createAccessTokens({ db, now, attempts, audit, onUnknown }: Acce
       if (!client || client.disabled) {
         // Not waited for, so that the time of the answer does not reveal which clients exist.
         void recordRefusal({ db, audit, onUnknown }, id, origin);
-        throw new DomainError('invalid_client', 'Client id or secret is wrong, or the client is disabled');
+        throw invalidClient();
       }
-      return { clientId: id, workspaceId: client.workspaceId, origin };
+      return { clientId: id, workspaceId: client.workspaceId, secretHash: hashSecret(secret), origin };
     },
     async issueToken(client, validHours) {
       const { clientId, workspaceId } = client;
       // The answer has whole seconds, and a token is valid exactly as long as the answer says.
       const validTill = new Date(Math.ceil(now() / 1_000) * 1_000 + validHours * HOUR_MS);
       const accessToken = newSecret('fft');
-      await db
-        .insertInto('access_tokens')
-        .values({
-          token_hash: hashSecret(accessToken),
-          client_id: clientId,
-          workspace_id: workspaceId,
-          valid_till: validTill,
-          created_at: new Date(now()),
-        })
-        .execute();
+      const isIssued = await db.transaction().execute(async (tx) => {
+        if (!(await lockProved(tx, client, now()))) return false;
+        await tx
+          .insertInto('access_tokens')
+          .values({
+            token_hash: hashSecret(accessToken),
+            client_id: clientId,
+            workspace_id: workspaceId,
+            valid_till: validTill,
+            created_at: new Date(now()),
+          })
+          .execute();
+        return true;
+      });
+      if (!isIssued) {
+        await audit.recordRepeated(tokenEvent(client, 'token.issue', 'refused'));
+        throw invalidClient();
+      }
       // A backend may ask for a token before each message, so that this is counted like what is refused.
       await audit.recordRepeated(tokenEvent(client, 'token.issue', 'ok'));
       return { accessToken, validTill, expiresInSeconds: (validHours * HOUR_MS) / 1_000 };
@@ -126,6 +137,37 @@ export function createAccessTokens({ db, now, attempts, audit, onUnknown }: Acce
     },
     forgetTokens: () => cache.forgetAll(),
   };
+}
+
+const invalidClient = () =>
+  new DomainError('invalid_client', 'Client id or secret is wrong, or the client is disabled');
+
+/**
+ * Whether what the client has proved still holds. A client is checked before its request's body is read, which can
+ * take long, so that its secret may be gone by now. The client is locked, so that a change that ends its tokens
+ * either sees the one that is issued, and ends it, or is seen.
+ */
+async function lockProved(
+  tx: Transaction<MessagingTables>,
+  { clientId, secretHash }: KnownClient,
+  nowMs: number,
+): Promise<boolean> {
+  const enabled = await tx
+    .selectFrom('api_clients')
+    .select('id')
+    .where('id', '=', clientId)
+    .where('disabled_at', 'is', null)
+    .forShare()
+    .executeTakeFirst();
+  if (!enabled) return false;
+  const proof = await tx
+    .selectFrom('api_client_secrets')
+    .select('client_id')
+    .where('client_id', '=', clientId)
+    .where('secret_hash', '=', secretHash)
+    .where((on) => on.or([on('valid_till', 'is', null), on('valid_till', '>', new Date(nowMs))]))
+    .executeTakeFirst();
+  return proof !== undefined;
 }
 
 async function loadToken(db: Kysely<MessagingTables>, hash: string) {
@@ -159,7 +201,7 @@ async function recordRefusal(
 }
 
 function tokenEvent(
-  { clientId, workspaceId, origin = UNKNOWN_ORIGIN }: KnownClient,
+  { clientId, workspaceId, origin = UNKNOWN_ORIGIN }: Omit<KnownClient, 'secretHash'>,
   action: 'token.issue' | 'token.revoke',
   result: 'ok' | 'refused',
 ): AuditEvent {

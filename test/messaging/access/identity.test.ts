@@ -39,7 +39,7 @@ describeWithDatabase('identity', (database) => {
       const { token } = await identity.login({ email, password, address: 'x' });
       expect(await identity.bySession(token)).toMatchObject({ workspaceId: workspace.id, userId: user.id });
       const known = await identity.checkClient({ ...client, address: 'x' });
-      expect(known).toEqual({ clientId: client.id, workspaceId: workspace.id });
+      expect(known).toMatchObject({ clientId: client.id, workspaceId: workspace.id });
       const { accessToken } = await identity.issueToken(known, 1);
       expect(await identity.byAccessToken(accessToken)).toEqual({
         workspaceId: workspace.id,
@@ -139,6 +139,20 @@ describeWithDatabase('identity', (database) => {
       expect(await changing).toMatchObject({ code: 'wrong_password' });
       await identity.login({ email: user.email, password, address: 'x' });
     });
+  });
+
+  test('a client that was disabled, or lost its secret, after it was checked gets no token', async () => {
+    const { workspace, client } = await create('k@example.com');
+    const replaced = await identity.checkClient({ ...client, address: 'x' });
+    const rotation = { overlapHours: 0, revokeTokens: true };
+    const { secret } = await identity.clients.rotate(workspace.id, client.id, rotation);
+    await expect(identity.issueToken(replaced, 1)).rejects.toMatchObject({ code: 'invalid_client' });
+
+    const disabled = await identity.checkClient({ id: client.id, secret, address: 'x' });
+    await identity.clients.disable(workspace.id, client.id);
+    await expect(identity.issueToken(disabled, 1)).rejects.toMatchObject({ code: 'invalid_client' });
+    await identity.clients.enable(workspace.id, client.id);
+    expect((await identity.issueToken(disabled, 1)).accessToken).toBeDefined();
   });
 
   test('secrets of every kind are unknown to the database', async () => {
