@@ -90,24 +90,10 @@ export function createAccessTokens({ db, now, attempts, audit, onUnknown }: Acce
       return { clientId: id, workspaceId: client.workspaceId, secretHash: hashSecret(secret), origin };
     },
     async issueToken(client, validHours) {
-      const { clientId, workspaceId } = client;
       // The answer has whole seconds, and a token is valid exactly as long as the answer says.
       const validTill = new Date(Math.ceil(now() / 1_000) * 1_000 + validHours * HOUR_MS);
       const accessToken = newSecret('fft');
-      const isIssued = await db.transaction().execute(async (tx) => {
-        if (!(await lockProved(tx, client, now()))) return false;
-        await tx
-          .insertInto('access_tokens')
-          .values({
-            token_hash: hashSecret(accessToken),
-            client_id: clientId,
-            workspace_id: workspaceId,
-            valid_till: validTill,
-            created_at: new Date(now()),
-          })
-          .execute();
-        return true;
-      });
+      const isIssued = await storeToken(db, client, { accessToken, validTill, nowMs: now() });
       if (!isIssued) {
         await audit.recordRepeated(tokenEvent(client, 'token.issue', 'refused'));
         throw invalidClient();
@@ -141,6 +127,29 @@ export function createAccessTokens({ db, now, attempts, audit, onUnknown }: Acce
 
 const invalidClient = () =>
   new DomainError('invalid_client', 'Client id or secret is wrong, or the client is disabled');
+
+/** False when what the client has proved no longer holds; then nothing is stored. */
+function storeToken(
+  db: Kysely<MessagingTables>,
+  client: KnownClient,
+  { accessToken, validTill, nowMs }: { accessToken: string; validTill: Date; nowMs: number },
+): Promise<boolean> {
+  const { clientId, workspaceId } = client;
+  return db.transaction().execute(async (tx) => {
+    if (!(await lockProved(tx, client, nowMs))) return false;
+    await tx
+      .insertInto('access_tokens')
+      .values({
+        token_hash: hashSecret(accessToken),
+        client_id: clientId,
+        workspace_id: workspaceId,
+        valid_till: validTill,
+        created_at: new Date(nowMs),
+      })
+      .execute();
+    return true;
+  });
+}
 
 /**
  * Whether what the client has proved still holds. A client is checked before its request's body is read, which can
