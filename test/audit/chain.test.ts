@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { createAuditLog, createAuditReader } from '../../src/audit/audit-log';
 import { canonicalJson } from '../../src/audit/canonical-json';
 import { type AuditEntry, type AuditEvent, hashOf } from '../../src/audit/entry';
-import { cutChain } from '../../src/audit/retention';
+import { cutChain, keepAuditRetention } from '../../src/audit/retention';
 import type { AuditTables } from '../../src/audit/tables';
 import { verifyChain } from '../../src/audit/verify-chain';
 import { createLog } from '../../src/log';
@@ -148,6 +148,28 @@ describeWithDatabase('the chain of audit entries', (database) => {
     // Only the installation's key seals another beginning.
     await sql`update audit_chains set sealed_start = 'x' || sealed_start`.execute(db);
     await expect(reader.chain(WORKSPACE)).rejects.toThrow(/was changed after it was sealed/);
+  });
+
+  test('a log whose beginning was changed from outside keeps no other log from being cut', async () => {
+    let nowMs = Date.parse('2026-01-01T00:00:00Z');
+    const past = createAuditLog({ db, log: createLog('silent'), now: () => nowMs });
+    const workspaces = ['ws_1', 'ws_2', 'ws_3'];
+    for (const workspaceId of workspaces) await past.record(event({ workspaceId }));
+    await sql`update audit_chains set sealed_start = 'x', key_id = ${sealing.keyId}
+      where workspace_id = 'ws_1'`.execute(db);
+    nowMs += 10 * 86_400_000;
+    const retention = keepAuditRetention({
+      ...{ db, sealing, days: 2, log: createLog('silent'), now: () => nowMs },
+    });
+    await retention.sweep();
+    retention.stop();
+    const left = await sql<{ workspace_id: string; action: string }>`
+      select workspace_id, action from audit_entries order by workspace_id`.execute(db);
+    expect(left.rows).toEqual([
+      { workspace_id: 'ws_1', action: 'campaign.start' },
+      { workspace_id: 'ws_2', action: 'audit.cut' },
+      { workspace_id: 'ws_3', action: 'audit.cut' },
+    ]);
   });
 
   test('what a caller repeats is written once, and once a minute with its count', async () => {
