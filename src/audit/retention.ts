@@ -88,15 +88,25 @@ export async function readChainStart(
   return (chain && openStart(sealing, workspaceId, chain)) ?? null;
 }
 
-/** Seals every beginning with the newest key, so that an operator can take an older one away. */
+/**
+ * Seals every beginning with the newest key, so that an operator can take an older one away. Fails after the last
+ * one if some cannot be opened.
+ */
 export async function sealStartsAnew(db: Kysely<AuditTables>, sealing: StartSealing): Promise<void> {
   const chains = await db
     .selectFrom('audit_chains')
     .select(['workspace_id', 'sealed_start', 'key_id'])
     .where('key_id', '!=', sealing.keyId)
     .execute();
+  let failure: unknown;
   for (const { workspace_id, ...chain } of chains) {
-    const start = openStart(sealing, workspace_id, chain);
+    let start: ChainStart | undefined;
+    try {
+      start = openStart(sealing, workspace_id, chain);
+    } catch (error) {
+      failure ??= error;
+      continue;
+    }
     await db
       .updateTable('audit_chains')
       .set({ sealed_start: sealing.seal(JSON.stringify(start), about(workspace_id)), key_id: sealing.keyId })
@@ -104,6 +114,7 @@ export async function sealStartsAnew(db: Kysely<AuditTables>, sealing: StartSeal
       .where('sealed_start', '=', chain.sealed_start)
       .execute();
   }
+  if (failure !== undefined) throw failure;
 }
 
 const about = (workspaceId: string) => `start of the audit log of ${workspaceId}`;

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { createAuditLog, createAuditReader } from '../../src/audit/audit-log';
 import { canonicalJson } from '../../src/audit/canonical-json';
 import { type AuditEntry, type AuditEvent, hashOf } from '../../src/audit/entry';
-import { cutChain, keepAuditRetention } from '../../src/audit/retention';
+import { cutChain, keepAuditRetention, sealStartsAnew } from '../../src/audit/retention';
 import type { AuditTables } from '../../src/audit/tables';
 import { verifyChain } from '../../src/audit/verify-chain';
 import { createLog } from '../../src/log';
@@ -170,6 +170,24 @@ describeWithDatabase('the chain of audit entries', (database) => {
       { workspace_id: 'ws_2', action: 'audit.cut' },
       { workspace_id: 'ws_3', action: 'audit.cut' },
     ]);
+  });
+
+  test('beginnings are sealed with a new key also beside one that cannot be opened', async () => {
+    const workspaces = ['ws_1', 'ws_2', 'ws_3'];
+    for (const workspaceId of workspaces) {
+      await log().record(event({ workspaceId }));
+      const now = () => Date.now() + 86_400_000;
+      await cutChain(db, sealing, { workspaceId, beforeMs: now(), now });
+    }
+    await sql`update audit_chains set sealed_start = 'x' where workspace_id = 'ws_1'`.execute(db);
+    // Those that were written last are read last.
+    await sql`update audit_chains set last_seq = last_seq where workspace_id <> 'ws_1'`.execute(db);
+    const [newest, older] = [Buffer.alloc(32, 8), Buffer.alloc(32, 7)];
+    await expect(sealStartsAnew(db, createSealing([newest, older]))).rejects.toThrow('ws_1');
+    const reader = createAuditReader(db, createSealing([newest]));
+    for (const workspaceId of ['ws_2', 'ws_3']) {
+      expect((await reader.chain(workspaceId)).start?.entries).toBe(1);
+    }
   });
 
   test('what a caller repeats is written once, and once a minute with its count', async () => {
