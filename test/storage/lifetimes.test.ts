@@ -70,6 +70,7 @@ const REASONS: Record<string, string> = {
   event_cursors: BY_WORKSPACE,
   event_heads: BY_WORKSPACE,
   gradual_updates: 'a row for each update that some release made',
+  hold_changes: 'one row',
   installation_secrets: BY_WORKSPACE,
   opt_out_notices: 'a row for each number and sender, because a person is told once how to opt out',
   policy_versions: 'evidence of what was in force; a row for each change by a person',

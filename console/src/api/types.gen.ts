@@ -12333,10 +12333,10 @@ export type ResumeCampaignErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Contact list not found (`contact_list_not_found`).
      */
     422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused';
+        code?: 'invalid_request' | 'idempotency_key_reused' | 'contact_list_not_found';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -12564,10 +12564,10 @@ export type RetryFailedRecipientsErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`).
+     * Request is not valid (`invalid_request`). Idempotency-Key used with another payload (`idempotency_key_reused`). Contact list not found (`contact_list_not_found`).
      */
     422: Problem & {
-        code?: 'invalid_request' | 'idempotency_key_reused';
+        code?: 'invalid_request' | 'idempotency_key_reused' | 'contact_list_not_found';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
