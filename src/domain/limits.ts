@@ -281,6 +281,8 @@ export const LIMITS = {
   senderSilenceMs: 3_600_000,
   /** A call whose end was never reported stops counting as a sender's live call after this; no call takes so long. */
   callLeaseSeconds: 900,
+  /** How often a carrier's request about a call is written anew after others about the same call, which are a few at most. */
+  callFactTries: 20,
   /** Hand-overs with transient provider failures before a message fails. */
   handoverAttempts: 8,
   /** The wait after the first of them, which each further one doubles, up to the longest. */

@@ -100,7 +100,9 @@ export function createVendorCalls(deps: VendorCallsDeps): VendorCalls {
         return { receipts: lastReceipt(told, undefined), isOver: false };
       const before = standOf(found);
       const isNews = answeredBy !== undefined && !isDetected(found.facts, answeredBy);
-      const call = isNews ? ((await addFacts(db, found, { kind: 'detected', answeredBy })) ?? found) : found;
+      const detected = ({ facts }: Call): NewFact[] =>
+        answeredBy === undefined || isDetected(facts, answeredBy) ? [] : [{ kind: 'detected', answeredBy }];
+      const call = (await addFacts(db, found, detected)) ?? found;
       const standing = standOf(call);
       const receipts = newReports(before, standing).map((report): Receipt => ({ id, providerId, ...report }));
       if (end) return { receipts: [...receipts, ...lastReceipt(told, call)], isOver: true };
@@ -125,8 +127,10 @@ async function advance(
   told: CallFacts,
 ): Promise<NextStep> {
   const before = standOf(found);
-  const isNews = step !== undefined && !before.record;
-  const known = isNews ? await addFacts(deps.db, found, ...factsFor(found, before, step, told)) : found;
+  const known = await addFacts(deps.db, found, (call) => {
+    const standing = standOf(call);
+    return step === undefined || standing.record ? [] : factsFor(call, standing, step, told);
+  });
   const { call, standing } = await followed(deps, known ?? found);
   return {
     instructions: standing.record ? [{ do: 'hang_up' }] : standing.instructions,
@@ -255,22 +259,32 @@ function findCall(
     .executeTakeFirst();
 }
 
-/** Unless another request did meanwhile; then the call is read again. */
+/**
+ * Adds what a request says. If another request has added something in between, the call is read again and `factsOf` says
+ * what of it is still new, because a key and who answered may come at the same moment, and neither may be lost.
+ */
 async function addFacts(
   db: Kysely<MessagingTables>,
-  call: Call,
-  ...facts: NewFact[]
+  found: Call,
+  factsOf: (call: Call) => readonly NewFact[],
 ): Promise<Call | undefined> {
-  const atMs = Date.now() - call.created_at.getTime();
-  const all = [...call.facts, ...facts.map((fact) => ({ ...fact, atMs }) as CallFact)];
-  const changed = await db
-    .updateTable('vendor_calls')
-    .set({ facts: JSON.stringify(all) })
-    .where('message_id', '=', call.message_id)
-    .where(sql<number>`jsonb_array_length(facts)`, '=', call.facts.length)
-    .returningAll()
-    .executeTakeFirst();
-  return changed ?? findCall(db, 'message_id', call.message_id);
+  let call: Call | undefined = found;
+  for (let round = 0; call && round < LIMITS.callFactTries; round++) {
+    const facts = factsOf(call);
+    if (facts.length === 0) return call;
+    const atMs = Date.now() - call.created_at.getTime();
+    const all = [...call.facts, ...facts.map((fact) => ({ ...fact, atMs }) as CallFact)];
+    const changed = await db
+      .updateTable('vendor_calls')
+      .set({ facts: JSON.stringify(all) })
+      .where('message_id', '=', call.message_id)
+      .where(sql<number>`jsonb_array_length(facts)`, '=', call.facts.length)
+      .returningAll()
+      .executeTakeFirst();
+    if (changed) return changed;
+    call = await findCall(db, 'message_id', call.message_id);
+  }
+  return call;
 }
 
 /** Fetches the documents that the call continues with, until there is something to say. */
@@ -288,7 +302,7 @@ async function followed(
       'text' in answer
         ? { kind: 'document', document: answer }
         : { kind: 'document', problem: answer.problem };
-    call = (await addFacts(db, call, fact)) ?? call;
+    call = (await addFacts(db, call, (now) => (standOf(now).fetch?.url === url ? [fact] : []))) ?? call;
   }
 }
 

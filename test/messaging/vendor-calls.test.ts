@@ -109,6 +109,26 @@ describeWithDatabase('a call at Twilio', (database) => {
     expect(last()?.data).toMatchObject({ outcome: 'opted_out', optedOut: true });
   });
 
+  test('takes a key and who answered also when both are told at the same moment', async () => {
+    for (let i = 0; i < 10; i++) {
+      await call(MENU);
+      const of = { CallSid: placed().sid, AccountSid: fake.account.accountSid };
+      const start = await fake.post(placed().form.get('Url') as string, { ...of, CallStatus: 'in-progress' });
+      const next = /action="([^"]+)"/.exec(start.text)?.[1] as string;
+      const told = [
+        () => fake.post(next, { ...of, CallStatus: 'in-progress', Digits: '9' }),
+        () =>
+          fake.post(placed().form.get('AsyncAmdStatusCallback') as string, { ...of, AnsweredBy: 'human' }),
+      ];
+      // Either may be the one that is stored first.
+      const answers = await Promise.all((i % 2 === 0 ? told : told.reverse()).map((tell) => tell()));
+      const answer = answers.find(({ text }) => !text.endsWith('<Response/>'));
+      expect(answer?.text).toMatch(/<Response><Hangup\/><\/Response>/);
+      await endCall(fake, placed(), 'completed', { CallDuration: '3' });
+      expect(last()?.data).toMatchObject({ outcome: 'opted_out', optedOut: true, answeredBy: 'human' });
+    }
+  });
+
   test('takes several keys, or fewer with the key that ends them', async () => {
     const xml =
       '<Response><Gather output="pin" numDigits="4" retries="1"><Say>Your number</Say></Gather><Gather id="b"><Say>More</Say></Gather></Response>';

@@ -4,7 +4,9 @@ export function chunksOf(text: string, charsMax: number): string[] {
   let rest = text;
   while (rest.length > charsMax) {
     const at = rest.lastIndexOf(' ', charsMax);
-    const end = at > 0 ? at : charsMax;
+    // A surrogate pair is not cut in two.
+    const whole = /[\uD800-\uDBFF]/.test(rest.charAt(charsMax - 1)) ? charsMax - 1 : charsMax;
+    const end = at > 0 ? at : whole;
     chunks.push(rest.slice(0, end));
     rest = rest.slice(end).trimStart();
   }

@@ -132,8 +132,10 @@ function receiptOf(body: Record<string, unknown>, named: string | undefined): Re
   const providerId = wordIn(body.message_uuid);
   if (!known || (id === undefined && providerId === undefined)) return undefined;
   const error = objectAt(body.error);
-  const code = /#([\w-]{1,40})$/.exec(wordIn(error.type) ?? '')?.[1] ?? wordIn(error.title, 40);
-  const isLate = code !== undefined && errorClass('vonage', code) === 'expired';
+  const said = /#([\w-]{1,40})$/.exec(wordIn(error.type) ?? '')?.[1] ?? wordIn(error.title, 40);
+  const isLate = said !== undefined && errorClass('vonage', said) === 'expired';
+  // Vonage takes every message first, and reports a barred number afterwards.
+  const code = said !== undefined && OPT_OUTS.has(said) ? 'opted_out' : said;
   const { price, currency } = objectAt(body.usage);
   const amount = wordIn(price);
   return {

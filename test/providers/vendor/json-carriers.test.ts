@@ -192,10 +192,11 @@ describe.each([
               ['delivered', undefined, 'delivered'],
               ['rejected', '1040', 'undelivered'],
               ['undeliverable', '1100', 'failed'],
+              ['rejected', '1050', 'undelivered'],
             ];
       for (const [status, code] of told) expect(await tell(ended(status, code))).toBe(200);
       expect(receipts.map(({ id, providerId, type, code }) => [id, providerId, type, code])).toEqual(
-        told.map(([, code, type]) => ['msg_1', 'p1', type, code]),
+        told.map(([, code, type]) => ['msg_1', 'p1', type, code === '1050' ? 'opted_out' : code]),
       );
     });
 
