@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
+import { handoverWaitMs } from '../domain/handover-wait';
 import { LIMITS } from '../domain/limits';
 import type { HttpAnswer } from './http-answer';
 import { exchange, type MayBegin, type NoAnswer } from './http-exchange';
@@ -71,6 +72,5 @@ export function openHttpCarrier({
  */
 function spaced(result: Extract<HandOverResult, { kind: 'transient' }>, attempt: number): HandOverResult {
   if (result.retryAfterMs === undefined) return result;
-  const ownMs = Math.min(LIMITS.handoverBackoffMs * 2 ** (attempt - 1), LIMITS.handoverBackoffMaxMs);
-  return { ...result, retryAfterMs: Math.max(result.retryAfterMs, ownMs) };
+  return { ...result, retryAfterMs: Math.max(result.retryAfterMs, handoverWaitMs(attempt)) };
 }

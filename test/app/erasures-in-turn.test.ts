@@ -1,4 +1,4 @@
-/** Proves that persons whose erasure must wait keep nobody else from being erased. */
+/** Proves that persons whose erasure must wait do not keep other persons from being erased. */
 
 import { type Kysely, sql } from 'kysely';
 import { keepErasing, suppressErased } from '../../src/app/erasures';

@@ -11,9 +11,9 @@ import type { CampaignTables } from '../model/tables';
  * that they can no longer be resumed. The service would otherwise keep them for ever. A process that was frozen may have
  * offered messages after the cancel. They wait behind the hold, count in their workspace's outbox, and are canceled first.
  *
- * The campaign is locked while its hold is removed, so that no pause comes in between. Killed before the note, the next
- * sweep does the same again. Each sweep makes a step of its own, which goes through all such runs once: one whose
- * service does not answer keeps no other waiting.
+ * The campaign is locked meanwhile, so that no occurrence begins whose messages would be canceled, and no pause whose hold
+ * would be removed. Killed before the note, the next sweep does the same again. Each sweep makes a step of its own, which
+ * goes through all such runs once: one whose service does not answer keeps no other waiting.
  */
 export function endOldHolds(db: Kysely<CampaignTables>, held: HeldMessages, log: Log): CleanupStep {
   let after: Place | undefined;
@@ -21,7 +21,7 @@ export function endOldHolds(db: Kysely<CampaignTables>, held: HeldMessages, log:
     const runs = await heldAfterEnd(db, after);
     for (const run of runs) {
       try {
-        if (await held.cancelWaiting(run.workspaceId, run.campaignId)) await endHold(db, held, run);
+        await endHold(db, held, run);
       } catch (error) {
         log.warn(
           { err: error, campaignId: run.campaignId },
@@ -80,6 +80,7 @@ async function endHold(
       .limit(1)
       .executeTakeFirst();
     if (goesOn) return;
+    if (!(await held.cancelWaiting(workspaceId, campaignId))) return;
     await held.release(workspaceId, campaignId);
     await tx
       .updateTable('runs')

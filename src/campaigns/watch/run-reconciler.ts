@@ -82,8 +82,11 @@ const keyOf = ({ runId, launch }: LiveRun): string => `${runId}:${launch}`;
 
 /** A planned send is woken again for so long, in case the process that was to wake it was killed. */
 const WAKE_MINUTES = 10;
-/** One that is late is woken for so long. Each wake is an event of its workflow, which may wait for a service that is away. */
-const WAKE_HOURS = 24;
+/**
+ * One that is late is woken for so long, by each process. Its workflow may be waiting for a service that is away, and takes
+ * 10,000 signals in all; each wake is one, and some events of its history.
+ */
+const WAKE_HOURS = 2;
 
 /**
  * Sends whose workflow did not act when they were due, and planned sends that are due before the next sweep.

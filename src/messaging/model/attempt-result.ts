@@ -1,3 +1,4 @@
+import { handoverWaitMs } from '../../domain/handover-wait';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
 import type { HandOverResult } from '../../providers/provider';
@@ -86,7 +87,4 @@ function inTime({ expiresAtMs }: OutgoingMessage, retryAtMs: number): number {
   return expiresAtMs === undefined ? retryAtMs : Math.min(retryAtMs, expiresAtMs + 1);
 }
 
-function backoffMs(attempt: number, random: number): number {
-  const whole = Math.min(LIMITS.handoverBackoffMs * 2 ** (attempt - 1), LIMITS.handoverBackoffMaxMs);
-  return whole * (0.5 + random / 2);
-}
+const backoffMs = (attempt: number, random: number): number => handoverWaitMs(attempt) * (0.5 + random / 2);

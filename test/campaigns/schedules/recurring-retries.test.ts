@@ -1,4 +1,4 @@
-/** Proves what becomes of an occurrence that ended without reaching everybody: it is sent again, or taken back. */
+/** Proves what becomes of an occurrence that did not reach all of its recipients: it is sent again, or taken back. */
 
 import { type Kysely, sql } from 'kysely';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
