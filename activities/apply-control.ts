@@ -55,9 +55,9 @@ async function holdOrRelease({ db, gatewayFor }: Deps, run: RunPlan, control: Co
   const gateway = gatewayFor(run.workspaceId);
   if (!(await gateway.capabilities()).has('holds')) return;
   if (control === 'run') await gateway.release(run.campaignId);
-  // A run that fails, or that a gate cancels, must not hold the messages that another occurrence of its campaign has
-  // under way. What is canceled is called back one by one.
-  else if (control === 'pause' || !(await hasCompanion(db, run))) await gateway.hold(run.campaignId);
+  // A run that fails, that a gate cancels, or that waits for an approval before its first message, must not hold the
+  // messages that another occurrence of its campaign has under way. What is canceled is called back one by one.
+  else if (!(await hasCompanion(db, run))) await gateway.hold(run.campaignId);
 }
 
 async function wakeCalls({ db, signals }: Deps, runId: string, control: Control): Promise<void> {

@@ -77,6 +77,19 @@ describeWithDatabase('the books of a run', (database) => {
       expect(asked).toEqual(['PUT', 'DELETE']);
     });
 
+    test('is not held for an occurrence that waits for its approval while another one sends', async () => {
+      const { runId } = await running();
+      await sql`
+        insert into runs (id, workflow_id, workspace_id, campaign_id, number, phase, control)
+        select ${`${runId}-2`}, ${`${runId}-2`}, workspace_id, campaign_id, number + 1, 'planning', 'pause' from runs
+        where id = ${runId}`.execute(db);
+      expect(await applyWhile(`${runId}-2`, async () => undefined)).toBe('pause');
+      expect(asked).toEqual([]);
+      await sql`update runs set control = 'pause' where id = ${runId}`.execute(db);
+      expect(await applyWhile(`${runId}-2`, async () => undefined)).toBe('pause');
+      expect(asked).toEqual(['PUT']);
+    });
+
     test('is held by the attempt that released it after a pause, and read as often as it changes', async () => {
       const { runId, act } = await running();
       expect(await applyWhile(runId, () => act('pause'))).toBe('pause');

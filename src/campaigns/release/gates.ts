@@ -1,4 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
+import type { OwnReason } from '../../domain/approval';
 import {
   closesAtOnce,
   type Gate,
@@ -13,7 +14,7 @@ import {
 import type { CampaignTables } from '../model/tables';
 import { readCounts } from '../runs/ledger-counts';
 import { pauseItself } from '../runs/own-pause';
-import type { RunPlan } from '../runs/runs';
+import { hasOccurrencesAtOnce, type RunPlan } from '../runs/runs';
 import { contactsBegun, lockRelease, type ReleaseStanding } from './release-rows';
 
 type Run = Pick<RunPlan, 'runId' | 'workspaceId' | 'options'>;
@@ -107,6 +108,17 @@ async function close(
 ): Promise<void> {
   const { metric, value, sample } = result;
   const control = options.release?.onGate === 'cancel' ? 'cancel' : 'pause';
-  await pauseItself(tx, runId, { code: 'gate', metric, value, above: gate.above, sample }, control);
+  const reason: OwnReason = { code: 'gate', metric, value, above: gate.above, sample };
+  await pauseItself(tx, runId, reason, control);
   await sql`update run_releases set closed_at = clock_timestamp() where run_id = ${runId}`.execute(tx);
+  if (control === 'pause' && hasOccurrencesAtOnce(options)) await pauseOthers(tx, runId, reason);
+}
+
+/** Occurrences that go on beside it are paused with it, because the service holds a campaign's messages, not a run's. */
+async function pauseOthers(tx: Transaction<CampaignTables>, runId: string, reason: OwnReason): Promise<void> {
+  const { rows } = await sql<{ id: string }>`
+    select o.id from runs r join runs o on o.campaign_id = r.campaign_id and o.workspace_id = r.workspace_id
+    where r.id = ${runId} and o.id <> r.id and o.control = 'run' and o.phase in ('planning', 'running', 'finishing')
+    order by o.id for update of o`.execute(tx);
+  for (const { id } of rows) await pauseItself(tx, id, reason);
 }

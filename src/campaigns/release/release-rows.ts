@@ -3,7 +3,7 @@ import type { Control } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { stagesOf } from '../../domain/release';
 import type { CampaignTables } from '../model/tables';
-import type { RunPlan } from '../runs/runs';
+import { hasOccurrencesAtOnce, lockCampaignOf, type RunPlan } from '../runs/runs';
 import { wantedControl } from '../stops/wanted-control';
 
 /** Where the stages of a run stand (`run_releases`, `run_stages`, migration 0057). */
@@ -37,12 +37,14 @@ export const LAST_PLACE = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /**
  * Reads where a run's stages stand and keeps it so until the transaction ends. The run's row is locked first, as by the
- * operator's actions: in the other order the two would wait for each other.
+ * operator's actions: in the other order the two would wait for each other. So is the campaign's, where a gate that closes
+ * pauses other runs too.
  */
 export async function lockRelease(
   tx: Transaction<CampaignTables>,
   { runId, workspaceId, options }: Pick<RunPlan, 'runId' | 'workspaceId' | 'options'>,
 ): Promise<ReleaseStanding> {
+  if (hasOccurrencesAtOnce(options)) await lockCampaignOf(tx, runId);
   const run = await tx
     .selectFrom('runs')
     .select([wantedControl().as('control'), 'launches as launch'])

@@ -118,6 +118,7 @@ export interface LiveRow {
   id: string;
   launches: number;
   scheduledFor: Date | null;
+  control: Control;
 }
 
 /**
@@ -127,7 +128,7 @@ export interface LiveRow {
 export async function liveRunsOf(tx: Transaction<CampaignTables>, campaignId: string): Promise<LiveRow[]> {
   return tx
     .selectFrom('runs')
-    .select(['id', 'launches', 'scheduled_for as scheduledFor'])
+    .select(['id', 'launches', 'scheduled_for as scheduledFor', 'control'])
     .where('campaign_id', '=', campaignId)
     .where('phase', 'in', ['planning', 'running', 'finishing'])
     .orderBy('number', 'desc')

@@ -318,6 +318,10 @@ function missedStart(options: RunOptions, now: number): string | undefined {
   return startAt === undefined ? undefined : misfire({ misfire: options.schedule?.misfire }, startAt, now);
 }
 
+/** Whether occurrences of its campaign go on side by side (decision 20). */
+export const hasOccurrencesAtOnce = ({ schedule }: Pick<RunOptions, 'schedule'>): boolean =>
+  schedule?.cron !== undefined && schedule.recipientLocal === true;
+
 /** Whether another run of its campaign sends beside this one. */
 export async function hasCompanion(
   db: Kysely<CampaignTables>,

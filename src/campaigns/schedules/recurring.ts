@@ -175,6 +175,8 @@ function overlap({ recipientLocal }: Recurrence, going: readonly LiveRow[], now:
       !recipientLocal || scheduledFor === null || scheduledFor.getTime() + ALL_ZONES_MS <= now,
   );
   if (late.length > 0) return 'overlap: the occurrence before it was still going on';
+  // It would release what the service holds of the paused one, because the service holds by campaign.
+  if (going.some(({ control }) => control === 'pause')) return 'overlap: the occurrence before it was paused';
   if (going.length < LIMITS.occurrencesAtOnce) return undefined;
   return `overlap: ${going.length} occurrences before it were still going on, which is as many as may`;
 }

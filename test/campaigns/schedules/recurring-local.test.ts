@@ -2,6 +2,7 @@
 
 import { type Kysely, sql } from 'kysely';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
+import { pauseItself } from '../../../src/campaigns/runs/own-pause';
 import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { hasCompanion, loadRun } from '../../../src/campaigns/runs/runs';
 import { nextRun } from '../../../src/campaigns/schedules/recurring';
@@ -68,6 +69,30 @@ describeWithDatabase('a recurring campaign at each recipient’s own hour', (dat
     expect(await act('start')).toEqual({});
     expect(await act('cancel')).toEqual({ schedule: true, controlChanged: both });
     expect((await runs()).map(({ control }) => control).slice(3)).toEqual(['cancel', 'cancel']);
+  });
+
+  test('does not begin beside one that is paused, whose messages it would release', async () => {
+    const { take, first, runs, campaign, act } = await local();
+    const one = await take(first);
+    // As a gate does, while the schedule continues.
+    await db.transaction().execute((tx) =>
+      pauseItself(tx, String(one?.runId), {
+        code: 'gate',
+        metric: 'failed',
+        value: 1,
+        above: 0.1,
+        sample: 5,
+      }),
+    );
+    expect(await take(first + DAY_MS)).toEqual(one);
+    expect((await runs())[1]).toMatchObject({
+      phase: 'canceled',
+      reason: 'overlap: the occurrence before it was paused',
+    });
+    expect((await campaign()).stage).toBe('scheduled');
+    await act('resume');
+    await finish(String(one?.runId));
+    expect((await take(first + 2 * DAY_MS))?.runId).not.toBe(one?.runId);
   });
 
   test('goes on side by side no more often than is allowed', async () => {
