@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CampaignTables } from '../campaigns/model/tables';
 import { type InTurn, launchInTurn } from '../campaigns/watch/launch-in-turn';
+import { launchNotBegun } from '../campaigns/watch/run-reconciler';
 import type { Config } from '../config';
 import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
 import type { Role } from '../domain/task-queues';
@@ -115,6 +116,8 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
     credentials = await settleCredentials(config, http, credentials, temporal.address);
   }
   if (options.roles.length) await openWorkerModule(shared, shutdown, fail);
+  if (http && !options.roles.includes('orchestrator'))
+    void launchNotBegun(storage.tables<CampaignTables>(), launcher, log);
   http?.markReady();
   log.info({ baseUrl: http?.baseUrl, temporal: temporal.address, roles: options.roles }, 'ready');
   return {

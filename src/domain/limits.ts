@@ -825,6 +825,8 @@ export const LIMITS = {
   sendThrottledSecondsMax: 60,
   /** Runs with a known workflow that are launched again each minute, in turn: 6,000 an hour. */
   runsRelaunched: 100,
+  /** Runs of which nothing is sent yet that a process which serves requests launches when it starts, a request of 2 ms each. */
+  runsNotBegun: 1_000,
   /** Durable sends that one look for lost ones starts again. */
   sendsRelaunched: 5_000,
   /** Durable sends that a process has launched and that are not started by their workflows, and of these a workspace's. On two

@@ -26,6 +26,8 @@ import { until } from '../support/until';
 
 const PEOPLE = 40_000;
 const FEW = 20;
+/** More than are launched at once. */
+const SENDS = 100;
 /** Slow enough that pages are left when the second sender is ready; 40,000 would take 40 s with it. */
 const PER_SECOND = 1_000;
 const LIMIT_MS = 120_000;
@@ -37,6 +39,7 @@ describe('the roles in processes of their own', () => {
   let server: string;
   let place: Place;
   let worker: Place;
+  let serve: FanfareProcess;
   let api: ApiClient;
   let connection: Connection;
   let temporal: TemporalClient;
@@ -55,7 +58,7 @@ describe('the roles in processes of their own', () => {
     });
     connection = await Connection.connect({ address });
     temporal = new TemporalClient({ connection, namespace });
-    const serve = start(place, 'serve');
+    serve = start(place, 'serve');
     await untilReady(serve);
     api = new ApiClient(serve.baseUrl, readCredentials(place));
     const service = { FANFARE_AUTH_URL: '', FANFARE_SEND_URL: '', FANFARE_APP_URL: '' };
@@ -184,4 +187,30 @@ describe('the roles in processes of their own', () => {
     const refused = (await Promise.all(rejected)).reduce((sum, one) => sum + one, 0);
     expect(record.distinct + refused).toBeGreaterThanOrEqual(PEOPLE + others.length * FEW);
   }, 300_000);
+
+  test('go on with what `serve` had in its memory as soon as it is there again', async () => {
+    const template = await createSmsTemplate(api);
+    const sends = Array.from({ length: SENDS }, (_, i) => ({
+      ...{ channel: 'sms', uid: `of-killed-${i}`, from: '+15005550006' },
+      ...{ to: `+1500556${String(1_000 + i)}`, 'template-id': template, params: { NAME: 'Ann' } },
+    }));
+    const asked = sends.map((send) => api.expect<{ data: { id: string } }>('POST', '/api/send', send));
+    const ids = (await Promise.all(asked)).map(({ data }) => data.id);
+    await serve.killGroup();
+    serve = start(place, 'serve');
+    await untilReady(serve);
+    const since = performance.now();
+    for (const id of ids)
+      await until(
+        `send ${id} is handed over`,
+        async () => {
+          const { data } = await api.expect<{ data: { state: string } }>('GET', `/api/send/${id}`);
+          return !['pending', 'waiting', 'sending', 'accepted'].includes(data.state);
+        },
+        LIMIT_MS,
+        100,
+      );
+    // Without this a look of the workers would find them, after 30 to 90 s.
+    expect(performance.now() - since).toBeLessThan(20_000);
+  }, 180_000);
 });

@@ -4,6 +4,7 @@ import type { CallPolicy } from '../../domain/call-policy';
 import { type Control, isLive, type RunPhase } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
 import type { WorkspacePolicy } from '../../domain/policy';
 import { misfire } from '../../domain/recurrence';
 import type { ReleaseOptions } from '../../domain/release';
@@ -238,23 +239,37 @@ export interface LiveRun {
 
 /** Runs whose workflow must exist. A run whose process was killed before it started the workflow is found here. */
 export async function liveRuns(db: Kysely<CampaignTables>, workspaceId?: string): Promise<LiveRun[]> {
-  let query = db
+  let query = launches(db).where('runs.phase', 'in', ['planning', 'running', 'finishing']);
+  if (workspaceId) query = query.where('runs.workspace_id', '=', workspaceId);
+  return (await query.execute()).map(toLiveRun);
+}
+
+/** Of these, runs that wait for no hour and of which nothing is sent yet, the newest first. */
+export async function runsNotBegun(db: Kysely<CampaignTables>): Promise<LiveRun[]> {
+  const rows = await launches(db)
+    .where('runs.phase', '=', 'planning')
+    .where('runs.launch_at', 'is', null)
+    .orderBy('runs.started_at', 'desc')
+    .limit(LIMITS.runsNotBegun)
+    .execute();
+  return rows.map(toLiveRun);
+}
+
+const launches = (db: Kysely<CampaignTables>) =>
+  db
     .selectFrom('runs')
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
-    .select(['runs.id', 'runs.launches', 'runs.workspace_id', 'runs.campaign_id', 'campaigns.options'])
-    .where('runs.phase', 'in', ['planning', 'running', 'finishing']);
-  if (workspaceId) query = query.where('runs.workspace_id', '=', workspaceId);
-  const rows = await query.execute();
-  return rows.map((row) => {
-    const startAt = runStart(row.options as RunOptions);
-    return {
-      runId: row.id,
-      launch: row.launches,
-      workspaceId: row.workspace_id,
-      campaignId: row.campaign_id,
-      startAt: startAt === undefined ? undefined : new Date(startAt),
-    };
-  });
+    .select(['runs.id', 'runs.launches', 'runs.workspace_id', 'runs.campaign_id', 'campaigns.options']);
+
+function toLiveRun(row: Awaited<ReturnType<ReturnType<typeof launches>['execute']>>[number]): LiveRun {
+  const startAt = runStart(row.options as RunOptions);
+  return {
+    runId: row.id,
+    launch: row.launches,
+    workspaceId: row.workspace_id,
+    campaignId: row.campaign_id,
+    startAt: startAt === undefined ? undefined : new Date(startAt),
+  };
 }
 
 /**

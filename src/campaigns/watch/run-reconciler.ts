@@ -5,7 +5,7 @@ import type { CampaignSchedules, RunLauncher, SendLaunch, SendLauncher } from '.
 import type { CampaignTables } from '../model/tables';
 import { forgetContactUses } from '../policy/contact-caps';
 import { followPolicy } from '../policy/follow-policy';
-import { type LiveRun, liveRuns } from '../runs/runs';
+import { type LiveRun, liveRuns, runsNotBegun } from '../runs/runs';
 import { lookAtSchedules } from '../schedules/schedule-reconciler';
 import { isStopped } from '../stops/stops';
 
@@ -53,6 +53,27 @@ export async function keepRunsLaunched(
   return {
     stop: () => clearInterval(timer),
   };
+}
+
+/**
+ * Launches the runs and sends that are due and have not begun. A process that only serves requests does this once when it
+ * starts: one that was killed may have held them in its memory until their turn, and the workers' looks leave what is
+ * due to the process that took it for half a minute. What fails here they launch.
+ */
+export async function launchNotBegun(
+  db: Kysely<CampaignTables>,
+  launcher: RunLauncher & SendLauncher,
+  log: Log,
+): Promise<void> {
+  try {
+    for (const send of await overdueSends(db, 0)) await launcher.launchSend(send);
+    for (const run of await runsNotBegun(db)) await launcher.launch(run);
+  } catch (error) {
+    log.warn(
+      { err: error },
+      'could not launch what an earlier process may have left; an orchestrator does within two minutes',
+    );
+  }
 }
 
 /**

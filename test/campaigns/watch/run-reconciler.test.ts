@@ -3,7 +3,7 @@
 import { sql } from 'kysely';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { liveRuns } from '../../../src/campaigns/runs/runs';
-import { keepRunsLaunched, LaunchedRuns } from '../../../src/campaigns/watch/run-reconciler';
+import { keepRunsLaunched, LaunchedRuns, launchNotBegun } from '../../../src/campaigns/watch/run-reconciler';
 import { createLog } from '../../../src/log';
 import { plantRun } from '../../support/audience';
 import { describeWithDatabase } from '../../support/storage';
@@ -52,5 +52,32 @@ describeWithDatabase('runs without a workflow', (database) => {
     expect(new Set([...second, ...third, ...fourth]).size).toBe(250);
     const { runId } = await plantRun(db, { contacts: 1 });
     expect(await look()).toContain(runId);
+  });
+
+  test('are launched by a process that begins to serve, though another one may have them in its memory', async () => {
+    const db = (await database.open()).tables<CampaignTables>();
+    const [due, sending, planned] = [
+      await plantRun(db, { contacts: 1 }),
+      await plantRun(db, { contacts: 1 }),
+      await plantRun(db, { contacts: 1 }),
+    ];
+    await sql`update runs set phase = 'running' where id = ${sending.runId}`.execute(db);
+    await sql`update runs set launch_at = now() + interval '1 day' where id = ${planned.runId}`.execute(db);
+    await sql`
+      insert into durable_sends (id, workspace_id, uid, channel, content, due_at, finished_at)
+      select 'snd' || i, 'wsp', 'uid' || i, 'sms', '{}', now() + make_interval(days => i - 1),
+        case when i = 2 then now() end from generate_series(1, 3) i`.execute(db);
+    const launched: string[] = [];
+    let isAway = true;
+    const launch = async ({ runId, sendId }: { runId?: string; sendId?: string }) => {
+      if (isAway) throw new Error('no connection');
+      launched.push(runId ?? sendId ?? '');
+    };
+    const launcher = { launch, launchSend: launch } as unknown as Parameters<typeof launchNotBegun>[1];
+    await launchNotBegun(db, launcher, createLog('silent'));
+    expect(launched).toEqual([]);
+    isAway = false;
+    await launchNotBegun(db, launcher, createLog('silent'));
+    expect(launched).toEqual(['snd1', due.runId]);
   });
 });
