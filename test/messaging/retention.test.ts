@@ -150,6 +150,25 @@ describeWithDatabase('records of messages', (database) => {
     expect((await read()).events.map((event) => event.uid)).toEqual(['m4', 'm4']);
   });
 
+  test('a reader whose position is deleted while it is being read gets an error, and not the events after it', async () => {
+    await accept(rig.sms('m1'), rig.sms('m2'), rig.sms('m3'));
+    await until('all is told', async () => (await allEvents(one.delivery, rig.workspaceId)).length === 6);
+    const read = (after?: string, limit = 1_000) =>
+      one.delivery.readEvents(rig.workspaceId, { after, limit, waitSeconds: 0 });
+    const early = await read(undefined, 2);
+    let late: Promise<unknown> = Promise.resolve();
+    await rig.db.transaction().execute(async (tx) => {
+      await sql`lock table event_log in access exclusive mode`.execute(tx);
+      late = read(early.next).catch((error: unknown) => error);
+      await delay(300);
+      await sql`
+        with gone as (delete from event_log where workspace_id = ${rig.workspaceId} returning first_seq + count as next)
+        update event_heads set kept_from = (select max(next) from gone)
+        where workspace_id = ${rig.workspaceId}`.execute(tx);
+    });
+    expect(await late).toMatchObject({ code: 'cursor_expired' });
+  });
+
   test('buckets of senders that were not used for a week are forgotten', async () => {
     await one.delivery.senderLimits.put(rig.workspaceId, { channel: 'sms', sender: '12345' }, { rate: 100 });
     await accept(rig.sms('m1'));

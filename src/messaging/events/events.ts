@@ -50,7 +50,7 @@ class StoredEventFeed implements EventFeed {
 
   readonly read: EventFeed['read'] = async (workspaceId, { after, limit, waitSeconds, signal }) => {
     let position = positionOf(after);
-    if (position > 0) await requireKept(this.deps.db, workspaceId, position);
+    let isKept = position === 0;
     const deadline = Date.now() + waitSeconds * 1_000;
     for (;;) {
       const leftMs = deadline - Date.now();
@@ -58,6 +58,9 @@ class StoredEventFeed implements EventFeed {
       const awaited = leftMs > 0 ? this.waitForEvents(workspaceId, leftMs, signal) : undefined;
       try {
         const page = await readAfter(this.deps.db, workspaceId, position, limit);
+        // Asked after the events were read, because those that come next may be deleted between the two.
+        if (!isKept && !page.follows) await requireKept(this.deps.db, workspaceId, position);
+        isKept = true;
         // A page may be full of numbers without an event; later events may exist already, so read on.
         const isOnlyHoles = page.events.length === 0 && page.position > position;
         position = page.position;
@@ -171,13 +174,16 @@ interface LogRow {
   events: string;
 }
 
-/** Reads events after a number. If they are no longer kept, it begins with the oldest event that is. */
+/**
+ * Reads events after a number. If they are no longer kept, it begins with the oldest event that is. `follows`: there is an
+ * event with the next number, so that none was deleted in between.
+ */
 export async function readAfter(
   db: Kysely<MessagingTables>,
   workspaceId: string,
   position: number,
   limit: number,
-): Promise<{ events: MessageEvent[]; position: number }> {
+): Promise<{ events: MessageEvent[]; position: number; follows: boolean }> {
   // The row with the next number may begin before it. A row that was read to its end is skipped, even if the
   // next numbers do not exist. A row is left out once the rows before it fill the page, because each may hold a
   // thousand events. Events are read as text, because the driver would parse the objects one row at a time.
@@ -199,16 +205,17 @@ export async function readAfter(
     order by first_seq
   `.execute(db);
   const events: MessageEvent[] = [];
+  const follows = rows[0] !== undefined && rows[0].first_seq <= position + 1;
   let last = position;
   for (const row of rows) {
     const at = row.at.toISOString();
     const written = JSON.parse(row.events) as (NewEvent | null)[];
     for (let i = Math.max(0, last + 1 - row.first_seq); i < written.length; i++) {
-      if (events.length === limit) return { events, position: last };
+      if (events.length === limit) return { events, position: last, follows };
       last = row.first_seq + i;
       const event = written[i];
       if (event) events.push({ seq: last, at, ...event });
     }
   }
-  return { events, position: last };
+  return { events, position: last, follows };
 }
