@@ -31,8 +31,8 @@ export interface Installation {
 }
 
 /**
- * Fanfare as a company runs it: PostgreSQL, a Temporal server, two processes of the service, an orchestrator and two
- * senders, each a process of its own, and a carrier outside; every connection that matters goes through a line that
+ * Fanfare as a company runs it: PostgreSQL, a Temporal server, two processes of the service, an orchestrator, two
+ * senders and a worker for calls, each a process of its own, and a carrier outside; every connection that matters goes through a line that
  * can be cut.
  */
 export async function startInstallation({ breakClaim }: { breakClaim: boolean }): Promise<Installation> {
@@ -82,6 +82,8 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     FANFARE_EMAIL_HTTP_IDEMPOTENT: String(!breakClaim),
     FANFARE_SMS_PROVIDER: 'http',
     FANFARE_SMS_HTTP_URL: `${through('carrier')}/each`,
+    FANFARE_VOICE_PROVIDER: 'http',
+    FANFARE_VOICE_HTTP_URL: `${through('carrier')}/each`,
     LOG_LEVEL: 'error',
   };
   const accounts = join(directory, 'service-accounts.json');
@@ -100,6 +102,7 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     orchestrator: node('orchestrator', [...small, MAIN, 'worker', '--role', 'orchestrator']),
     'sender-1': node('sender-1', [MAIN, 'worker', '--role', 'sender']),
     'sender-2': node('sender-2', [MAIN, 'worker', '--role', 'sender']),
+    voice: node('voice', [MAIN, 'worker', '--role', 'voice']),
   };
   const carrierRecord = join(directory, 'carrier.ndjson');
   const carrier = carrierProcess(
@@ -130,7 +133,9 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     }
     workspaces = await twoWorkspaces(baseUrl, dataDir);
     writeServiceAccounts(accounts, workspaces);
-    const workers = [processes.orchestrator, processes['sender-1'], processes['sender-2']];
+    const workers = (['orchestrator', 'sender-1', 'sender-2', 'voice'] as const).map(
+      (name) => processes[name],
+    );
     for (const one of workers) one.start();
     await until('the workers', () => workers.every(({ words }) => words.includes('ready')), START_MS, 100);
   } catch (error) {

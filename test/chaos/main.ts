@@ -13,7 +13,7 @@ import { type Watch, watchCampaigns } from './watch';
  * Prints the schedule, one line a fault, and a line of JSON; ends with 1 when an invariant does not hold.
  * `--only 'kill serve'` keeps to one kind of fault. `--break claim` breaks the product on purpose, to see that
  * the checks have teeth. `--installation up` does it to `fanfare up`, which runs its own PostgreSQL and Temporal.
- * `--campaigns staged` keeps to campaigns in stages, `--campaigns calls` to calls (`--installation up`), `--at-once N` has so many under way.
+ * `--campaigns staged` keeps to campaigns in stages, `--campaigns calls` to calls, `--at-once N` has so many under way.
  */
 const CONTACTS = 1_500;
 /** Campaigns under way at the same time. */
@@ -27,8 +27,6 @@ async function main(): Promise<void> {
   const contacts = Number(option('--contacts') ?? CONTACTS);
   const kind = installationKind();
   const kinds = KINDS[campaignKinds()];
-  if (kinds === KINDS.calls && kind !== 'up')
-    throw new RangeError('Calls are placed by `--installation up` alone');
   const atOnce = Number(option('--at-once') ?? AT_ONCE);
   const faults = planFaults(seed, durationMs, { only: option('--only'), installation: kind });
   note(`seed ${seed}, ${faults.length} faults in ${durationMs / 1_000} s`);

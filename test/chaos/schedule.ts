@@ -1,6 +1,6 @@
 /** What can be done to a running installation, and when: the same seed gives the same schedule. */
 
-export const PROCESSES = ['serve', 'serve-2', 'orchestrator', 'sender-1', 'sender-2'] as const;
+export const PROCESSES = ['serve', 'serve-2', 'orchestrator', 'sender-1', 'sender-2', 'voice'] as const;
 export type ProcessName = (typeof PROCESSES)[number];
 /** How the program is installed: each role in a process of its own, or `fanfare up` with its own servers. */
 export const INSTALLATIONS = ['split', 'up'] as const;
