@@ -39,7 +39,7 @@ export function openHttpCarrier({
   });
 
   return {
-    ask: (request, mayBegin) => exchange(pool, request, mayBegin),
+    ask: (request, mayBegin) => exchange(pool, request, mayBegin, answerMs),
     handOver:
       (handOne) =>
       async (messages, mayLeave = anyMayLeave) => {

@@ -219,6 +219,21 @@ describe('the HTTP provider', () => {
       await impatient.close();
     });
 
+    test.each([
+      ['comes byte by byte', (response: ServerResponse) => response.write(' ')],
+      ['is put off again and again', (response: ServerResponse) => response.writeProcessing()],
+    ])('a message whose answer %s is in doubt', async (_, drip) => {
+      const impatient = open({ idempotent, answerTimeoutMs: 1_000 });
+      let timer: NodeJS.Timeout | undefined;
+      respond = (response) => {
+        timer = setInterval(() => drip(response), 100);
+      };
+      const late = new Promise((done) => setTimeout(done, 4_000, 'still waiting'));
+      expect(await Promise.race([impatient.handOver([message()]), late])).toEqual([inDoubt]);
+      clearInterval(timer);
+      await impatient.close();
+    });
+
     test('a message whose connection breaks before the answer is in doubt', async () => {
       const other = open({ idempotent });
       respond = (_response, incoming) => incoming.socket.destroy();
