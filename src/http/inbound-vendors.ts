@@ -18,6 +18,7 @@ import {
   type Callback,
   type CallbackReading,
   MESSAGE_PARAMETER,
+  type Obedience,
   type Vendor,
   type VendorAccount,
   type VendorCommands,
@@ -140,14 +141,15 @@ async function hear(
   account: FoundAccount,
   facts: CallFacts,
 ): Promise<void> {
-  const { receipts, isOver, steer } = await deps.calls.hear(account.provider, facts);
+  const { receipts, isOver, steer, isRepeated } = await deps.calls.hear(account.provider, facts);
   await deps.receiptsOf(account.provider)(receipts);
   if (isOver && facts.messageId !== undefined) await deps.calls.ended(facts.messageId);
   if (facts.providerId === undefined) return;
   const { providerId } = facts;
   if (vendor.commands)
     return isOver ? undefined : command(deps, vendor.commands, account, { ...facts, providerId }, steer);
-  if (!steer || !vendor.voice) return;
+  // A command that is repeated is carried out once. A document that is fetched a second time is said from its beginning.
+  if (!steer || isRepeated || !vendor.voice) return;
   const to = 'path' in steer ? { url: `${deps.publicUrl()}/calls/${steer.path}` } : steer;
   try {
     await vendor.voice.steer(presentOf(account), providerId, to);
@@ -173,19 +175,22 @@ async function command(
     take: deps.receiptsOf(found.provider),
     carryOut: (one, place) => commands.carryOut(account, { providerId, messageId, callback }, one, place),
   };
-  if (steer && 'hangUp' in steer) return commands.hangUp(account, providerId);
-  if (steer) await commands.interrupt(account, providerId);
+  if (steer && 'hangUp' in steer) return repeatable(await commands.hangUp(account, providerId));
+  if (steer) repeatable(await commands.interrupt(account, providerId));
   const obeyed = await (steer ? commandAgain(call, facts) : commandNext(call, facts));
-  if (obeyed === 'later') {
-    const text = 'The carrier did not take a command for the call; send the event again';
-    throw new DomainError('dependency_down', text, { retryAfterSeconds: 1 });
-  }
+  repeatable(obeyed);
   if (obeyed !== 'refused') return;
   deps.log.warn(
     { account: id, messageId },
     'A carrier refuses a command for a call, which is therefore hung up',
   );
-  await commands.hangUp(account, providerId);
+  repeatable(await commands.hangUp(account, providerId));
+}
+
+function repeatable(obeyed: Obedience | undefined): void {
+  if (obeyed !== 'later') return;
+  const text = 'The carrier did not take a command for the call; send the event again';
+  throw new DomainError('dependency_down', text, { retryAfterSeconds: 1 });
 }
 
 const presentOf = ({ id, settings, secrets: [present = {}] }: FoundAccount): VendorAccount => ({

@@ -55,6 +55,8 @@ export interface CallReport {
   isOver: boolean;
   /** What is to become of the call at once, because of who answered. */
   steer?: { hangUp: true } | { path: string } | undefined;
+  /** The carrier says who answered a second time, and the call has not gone on since: it may not have been steered. */
+  isRepeated?: boolean | undefined;
 }
 
 type Call = Selectable<MessagingTables['vendor_calls']>;
@@ -106,8 +108,10 @@ export function createVendorCalls(deps: VendorCallsDeps): VendorCalls {
       const standing = standOf(call);
       const receipts = newReports(before, standing).map((report): Receipt => ({ id, providerId, ...report }));
       if (end) return { receipts: [...receipts, ...lastReceipt(told, call)], isOver: true };
-      const isNow = isNews && !before.restarted && standing.restarted !== undefined;
-      return { receipts, isOver: false, steer: isNow ? steerTo(call, standing) : undefined };
+      const latest = call.facts.at(-1);
+      const isRepeated = !isNews && latest?.kind === 'detected' && latest.answeredBy === answeredBy;
+      const isNow = standing.restarted !== undefined && (isRepeated || (isNews && !before.restarted));
+      return { receipts, isOver: false, steer: isNow ? steerTo(call, standing) : undefined, isRepeated };
     },
     async ended(messageId) {
       await db

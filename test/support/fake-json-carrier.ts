@@ -84,8 +84,8 @@ export interface FakeTelnyxCall {
 
 export interface FakeTelnyx extends FakeJsonCarrier {
   telnyxCalls: FakeTelnyxCall[];
-  /** So many of the next commands are answered with 503. */
-  refuseCommands(count: number): void;
+  /** So many of the next commands, or of those after some that are taken, are answered with 503. */
+  refuseCommands(count: number, options?: { after: number }): void;
 }
 
 export async function startFakeTelnyx(): Promise<FakeTelnyx> {
@@ -97,6 +97,7 @@ export async function startFakeTelnyx(): Promise<FakeTelnyx> {
   });
   const telnyxCalls: FakeTelnyxCall[] = [];
   let refusals = 0;
+  let taken = 0;
   const dialect: Dialect = {
     path: '/v2/messages',
     other({ method, path, text }) {
@@ -128,7 +129,7 @@ export async function startFakeTelnyx(): Promise<FakeTelnyx> {
       if (method === 'GET')
         return { status: 200, body: { data: { call_control_id: call.id, is_alive: call.isAlive } } };
       if (!call.isAlive) return error(422, '90018', 'Call has already ended');
-      if (refusals > 0) {
+      if (refusals > 0 && taken-- <= 0) {
         refusals -= 1;
         return error(503, '10008', 'Service unavailable');
       }
@@ -170,8 +171,9 @@ export async function startFakeTelnyx(): Promise<FakeTelnyx> {
   return {
     ...(await start(dialect, '/v2', settings, { apiKey })),
     telnyxCalls,
-    refuseCommands(count) {
+    refuseCommands(count, { after } = { after: 0 }) {
       refusals = count;
+      taken = after;
     },
   };
 }

@@ -115,16 +115,18 @@ export const TELNYX_COMMANDS: VendorCommands = {
   interrupt: (account, providerId) =>
     withClient(account, async (client) => {
       // Without a place, their ends are no step's. Telnyx refuses to stop what does not go on, which changes nothing.
-      const body = { client_state: Buffer.from('[]').toString('base64') };
+      const client_state = Buffer.from('[]').toString('base64');
       for (const action of ['gather_stop', 'playback_stop', 'record_stop']) {
-        await client.post(
-          actionPath(providerId, action),
-          action === 'playback_stop' ? { ...body, stop: 'all' } : body,
-        );
+        // With an id, because a second one would end what was said since.
+        const body = { client_state, command_id: uuidOf(`${providerId} ${action}`) };
+        const all = action === 'playback_stop' ? { ...body, stop: 'all' } : body;
+        const obeyed = obedienceOf(await client.post(actionPath(providerId, action), all));
+        if (obeyed === 'later') return obeyed;
       }
+      return 'done';
     }),
   hangUp: (account, providerId) =>
-    withClient(account, async (client) => void (await hangUp(client, providerId))),
+    withClient(account, async (client) => obedienceOf(await hangUp(client, providerId))),
 };
 
 async function withClient<T>(account: VendorAccount, work: (client: JsonClient) => Promise<T>): Promise<T> {

@@ -62,9 +62,9 @@ export interface VendorCommands {
     commands: CallCommands,
     place: CommandPlace,
   ): Promise<Obedience>;
-  /** Ends what is being said, asked or recorded, so that something else can begin. */
-  interrupt(account: VendorAccount, providerId: string): Promise<void>;
-  hangUp(account: VendorAccount, providerId: string): Promise<void>;
+  /** Ends what is being said, asked or recorded, so that something else can begin; once in a call, however often asked. */
+  interrupt(account: VendorAccount, providerId: string): Promise<Obedience>;
+  hangUp(account: VendorAccount, providerId: string): Promise<Obedience>;
 }
 
 /** Commands that are sent together, and the event by which they have ended. */

@@ -260,6 +260,33 @@ describeWithDatabase('a call at Telnyx', (database) => {
     expect(placed().commands).toHaveLength(1);
   });
 
+  test.each([1, 2, 3, 4])(
+    'a message for a machine is left when the event is sent again, after command %i of it was not taken',
+    async (count) => {
+      await call(MENU, { machine: 'leave_message' });
+      await tellTelnyxCall(fake, placed(), 'call.answered');
+      const beep = () =>
+        tellTelnyxCall(fake, placed(), 'call.machine.greeting.ended', { result: 'beep_detected' });
+      fake.refuseCommands(1, { after: count - 1 });
+      expect(await beep()).toBe(503);
+      expect(await beep()).toBe(200);
+      expect(await beep()).toBe(200);
+      const left = ['gather_stop', 'playback_stop', 'record_stop', 'speak'];
+      expect(placed().commands.map(({ action }) => action)).toEqual(['speak', ...left]);
+    },
+  );
+
+  test('a machine is hung up on when the event is sent again, although Telnyx did not take it at first', async () => {
+    await call(MENU, { machine: 'hangup' });
+    await tellTelnyxCall(fake, placed(), 'call.answered');
+    const machine = () =>
+      tellTelnyxCall(fake, placed(), 'call.machine.detection.ended', { result: 'machine' });
+    fake.refuseCommands(1);
+    expect(await machine()).toBe(503);
+    expect(await machine()).toBe(200);
+    expect(placed().commands.map(({ action }) => action)).toEqual(['speak', 'hangup']);
+  });
+
   test.each([
     ['user_busy', { type: 'busy' }],
     ['timeout', { type: 'no_answer', code: 'ring_timeout' }],

@@ -209,9 +209,11 @@ describe('requests to Telnyx', () => {
     await TELNYX.check(account);
     const ours = asked();
     const client_state = Buffer.from('[]').toString('base64');
-    await sdk.calls.actions.stopGather(id, { client_state });
-    await sdk.calls.actions.stopPlayback(id, { client_state, stop: 'all' });
-    await sdk.calls.actions.stopRecording(id, { client_state });
+    const [gather, playback, recording] = ours.map(([, , body]) => body as { command_id: string });
+    await sdk.calls.actions.stopGather(id, { client_state, command_id: gather?.command_id ?? '' });
+    const command_id = playback?.command_id ?? '';
+    await sdk.calls.actions.stopPlayback(id, { client_state, command_id, stop: 'all' });
+    await sdk.calls.actions.stopRecording(id, { client_state, command_id: recording?.command_id ?? '' });
     await sdk.messagingProfiles.list({ 'page[size]': 1 });
     expect(ours).toEqual(asked());
   });
