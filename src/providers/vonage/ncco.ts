@@ -68,7 +68,7 @@ function write(instruction: Instruction, next: string, bargeIn: boolean): Action
       ];
     }
     case 'connect':
-      return [connect(instruction.element), goOn];
+      return [connect(instruction.element, next), goOn];
     case 'go_on':
       return [goOn];
     case 'hang_up':
@@ -76,7 +76,7 @@ function write(instruction: Instruction, next: string, bargeIn: boolean): Action
   }
 }
 
-function connect({ attributes, children }: XmlElement): Action {
+function connect({ attributes, children }: XmlElement, next: string): Action {
   const value = (name: string) => attributes.find(([one]) => one === name)?.[1];
   const [number = ''] = children.map((child) => (typeof child === 'string' ? child : textOf(child)).trim());
   const timeout = Number(value('timeout') ?? 30);
@@ -84,6 +84,9 @@ function connect({ attributes, children }: XmlElement): Action {
   return {
     ...{ action: 'connect', endpoint: [{ type: 'phone', number: bare(number) }] },
     ...(caller ? { from: bare(caller) } : {}),
+    // Otherwise Vonage reports the other party's events at the address of the callee's, whose call would be busy or over
+    // with the other's. At this one they are no step's end, and the document that answers them is not read.
+    ...{ eventUrl: [next.replace(/[^/]*$/, 'again')], eventMethod: 'POST' },
     ...(Number.isInteger(timeout) && timeout > 0 ? { timeout } : {}),
   };
 }

@@ -132,6 +132,23 @@ describeWithDatabase('a call at Vonage', (database) => {
     expect(last()?.data).toMatchObject({ recording: 'rec-1' });
   });
 
+  test.each(['answered', 'busy', 'completed'])(
+    'a party to whom the callee is connected, and who is %s, changes nothing of the call',
+    async (status) => {
+      await call('<Response><Dial><Number>+12025550199</Number></Dial><Say>Bye</Say></Response>');
+      await tellVonageCall(fake, placed(), 'answered');
+      const { text } = await fake.ask(placed().body.answer_url[0] as string, { uuid: placed().uuid });
+      const [connect, goOn] = JSON.parse(text) as { eventUrl?: string[] }[];
+      const before = vendor.receipts.length;
+      // An action without an address of its own reports to the call's.
+      const [url] = connect?.eventUrl ?? placed().body.event_url;
+      await fake.post(url as string, { uuid: 'other', conversation_uuid: 'CON-1', status });
+      expect(vendor.receipts.slice(before)).toEqual([]);
+      const next = await fake.ask(goOn?.eventUrl?.[0] as string, { uuid: placed().uuid });
+      expect(JSON.parse(next.text)).toMatchObject([{ action: 'talk', text: 'Bye' }, { action: 'notify' }]);
+    },
+  );
+
   test.each([
     ['busy', {}, { type: 'busy' }],
     ['unanswered', {}, { type: 'no_answer', code: 'ring_timeout' }],
