@@ -138,6 +138,7 @@ async function openOn(
         ...{ url, binds, window, messageId, tlvs, log },
         optedOut: typeof codes === 'string' ? undefined : codes,
         parts: parts.smsParts(providerName(account)),
+        inboundParts: parts.inboundParts(providerName(account)),
       });
     }
     case 'kannel':

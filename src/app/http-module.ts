@@ -23,6 +23,7 @@ import { newSecret } from '../messaging/access/secrets';
 import { type NewWorkspace, planWorkspace } from '../messaging/access/workspaces';
 import { createDelivery } from '../messaging/delivery';
 import { createIdempotency } from '../messaging/idempotency';
+import { createInboundParts } from '../messaging/inbound/inbound-parts';
 import type { MessagingTables } from '../messaging/model/tables';
 import { createListUnsubscribe } from '../messaging/outbox/deliver/list-unsubscribe';
 import { createSmsParts } from '../messaging/receipts/sms-parts';
@@ -182,6 +183,7 @@ async function openMessaging(options: HttpModuleOptions, { secrets, senders }: A
     },
     ...{ synthesizer, dkimOf: senders.dkimOf, log, calls },
     smsParts: (provider) => createSmsParts({ db, provider, observer: options.metrics.delivery }),
+    inboundParts: (provider) => createInboundParts({ db, provider }),
     publicUrl: () => place.reachableAt ?? '',
     inboundUrl: (provider) => `${place.reachableAt}/inbound/${provider}/${place.inboundSecret}`,
   };

@@ -12,7 +12,7 @@ import { openHttpProvider } from '../providers/http-provider';
 import { openKannelProvider } from '../providers/kannel-provider';
 import type { Provider } from '../providers/provider';
 import { openSimulator } from '../providers/simulator/simulator';
-import type { SmsParts } from '../providers/smpp/parts';
+import type { InboundParts, SmsParts } from '../providers/smpp/parts';
 import { openSmppProvider } from '../providers/smpp/smpp-provider';
 import type { DkimKeys, DkimOptions } from '../providers/smtp/dkim';
 import { UNSUBSCRIBE } from '../providers/smtp/smtp-inbound';
@@ -30,6 +30,8 @@ export interface ProviderParts {
   unsubscribe(token: string): Promise<void>;
   /** Stored parts of long SMS for the provider of this name. */
   smsParts(provider: string): SmsParts;
+  /** Stored parts of long inbound SMS for the same. */
+  inboundParts(provider: string): InboundParts;
   /** Where a carrier reaches `/inbound/{provider}/{secret}`; known once the server listens. */
   inboundUrl(provider: string): string;
   /** The key with which mail of a registered domain is signed. */
@@ -65,6 +67,7 @@ async function openProvider(config: Config, channel: Channel, parts: ProviderPar
       ...config.smpp,
       optedOut: config.smsOptedOut,
       parts: parts.smsParts('smpp'),
+      inboundParts: parts.inboundParts('smpp'),
       log,
     });
   }

@@ -32,6 +32,7 @@ export function keepRetention({
     return [
       ...(days === undefined ? [] : await stepsOfRecords(days)),
       () => deleteInbound(db, before(LIMITS.inboundKeptDays)),
+      () => deleteInboundParts(db, before(LIMITS.inboundKeptDays)),
       () => deleteSoftBounces(db, before(LIMITS.softBounceWindowDays)),
       () => deleteMinutes(db, now() - LIMITS.messageMinutesKeptHours * HOUR_MS),
       () => deleteBuckets(db, before(BUCKET_DAYS)),
@@ -105,6 +106,14 @@ async function deleteLifted(db: Kysely<MessagingTables>, beforeMs: number): Prom
       select id from lifted_suppressions where lifted_at < ${new Date(beforeMs).toISOString()}::timestamptz
       order by lifted_at limit ${LIMITS.retentionRows}
     )
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
+/** Left where an account was deleted before the rest of a message came. */
+async function deleteInboundParts(db: Kysely<MessagingTables>, beforeMs: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from inbound_parts where created_at < ${new Date(beforeMs).toISOString()}::timestamptz
   `.execute(db);
   return Number(numAffectedRows ?? 0);
 }

@@ -66,6 +66,7 @@ import * as narrowIndexes from './migrations/0121-narrow-indexes';
 import * as plannedLaunches from './migrations/0122-planned-launches';
 import * as unwantedMessages from './migrations/0123-unwanted-messages';
 import * as holdChanges from './migrations/0124-hold-changes';
+import * as inboundParts from './migrations/0125-inbound-parts';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -134,6 +135,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0122-planned-launches': plannedLaunches.UP,
   '0123-unwanted-messages': unwantedMessages.UP,
   '0124-hold-changes': holdChanges.UP,
+  '0125-inbound-parts': inboundParts.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */

@@ -13,6 +13,7 @@ const PARTS = {
   returnPathSecret: 'the installation knows',
   unsubscribe: async () => undefined,
   smsParts: () => ({}),
+  inboundParts: () => ({}),
   inboundUrl: () => 'http://127.0.0.1/inbound',
   synthesizer: undefined,
   log: createLog('silent'),

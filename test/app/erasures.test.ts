@@ -150,6 +150,8 @@ describeWithDatabase('a person who is erased', (database) => {
     );
     await sql`insert into sms_parts (provider, part_id, message_id, parts, data) values
       ('smpp', 'p1', ${idOf(uid)}, 2, ${JSON.stringify({ text: PHONE })})`.execute(db);
+    await sql`insert into inbound_parts (provider, from_address, to_address, reference, parts, number, id, octets) values
+      ('smpp', ${PHONE}, '12345', 9, 2, 1, 'inp_1', 'ST')`.execute(db);
     await sql`insert into vendor_calls (message_id, token, kind, account_id, provider, document, options) values
       (${idOf(uid)}, 'token', 'twilio', 'acc_1', 'twilio:acc_1', ${`<Response><Say>${NAME}</Say></Response>`}, '{}'),
       (${idOf('other')}, 'other', 'twilio', 'acc_1', 'twilio:acc_1', '<Response><Say>Mo</Say></Response>', '{}')`.execute(
@@ -201,6 +203,7 @@ describeWithDatabase('a person who is erased', (database) => {
       'durable_sends',
       'event_log',
       'inbound_messages',
+      'inbound_parts',
       'lifted_suppressions',
       'messages',
       'opt_out_notices',

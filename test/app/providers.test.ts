@@ -22,6 +22,9 @@ test('a certificate for inbound mail that cannot be used keeps the program from 
     smsParts: () => {
       throw new Error('No SMS here');
     },
+    inboundParts: () => {
+      throw new Error('No SMS here');
+    },
     publicUrl: () => '',
     inboundUrl: () => '',
     synthesizer: undefined,

@@ -104,6 +104,7 @@ async function byProvider(port: number, count: number, window: number): Promise<
       takeEarly: async () => undefined,
       settleLost: async () => undefined,
     },
+    inboundParts: { keep: async () => undefined, takeWhole: async () => undefined },
   });
   // Bound by the time that the first is answered.
   await provider.handOver([messageOf(0)]);

@@ -6,7 +6,7 @@ import { openSmppProvider } from '../../src/providers/smpp/smpp-provider';
 import { startSmsc } from '../support/smsc';
 import { until } from '../support/until';
 import { bodyOf } from './http-carrier';
-import { noParts } from './smpp/no-parts';
+import { noInboundParts, noParts } from './smpp/no-parts';
 import { startSmtpCarrier } from './smtp/smtp-carrier';
 import { openSmtp } from './smtp/smtp-rig';
 
@@ -86,6 +86,7 @@ async function slowSmpp(): Promise<SlowCarrier> {
       messageId: 'auto',
       tlvs: {},
       parts: noParts,
+      inboundParts: noInboundParts,
       times: { answerMs: 60_000, enquireMs: 60_000 },
     }),
     message: { channel: 'sms', to: '+12125550190', from: '12345', text: 'Hello' },

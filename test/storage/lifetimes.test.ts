@@ -25,6 +25,7 @@ const RULES: Record<string, string> = {
   holds: 'src/messaging/outbox/queue/holds.ts',
   idempotency_keys: 'src/messaging/retention.ts',
   inbound_messages: 'src/messaging/retention.ts',
+  inbound_parts: 'src/messaging/inbound/inbound-parts.ts',
   lifted_suppressions: 'src/messaging/retention.ts',
   message_minutes: 'src/messaging/retention.ts',
   messages: 'src/messaging/retention.ts',

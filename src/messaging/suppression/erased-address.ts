@@ -44,7 +44,7 @@ export async function suppressErased(
 
 /**
  * What is kept by an address and not by a message: bounces, notices, replies that are owed, receipts whose message is not
- * known, and entries of the suppression list that came while the person was being erased. Repeatable.
+ * known, parts of what they write, and entries of the suppression list that came while the person was being erased. Repeatable.
  */
 export async function eraseAddresses(db: Kysely<MessagingTables>, person: Erased): Promise<void> {
   const { workspaceId } = person;
@@ -66,6 +66,11 @@ export async function eraseAddresses(db: Kysely<MessagingTables>, person: Erased
     await sql`
       delete from orphan_receipts o where o.to_address = any(${either}::text[]) and not exists (
         select from messages m where ${isText(sql`m.to_address`, sql`o.to_address`)} and m.workspace_id <> ${workspaceId}
+        offset 0)`.execute(tx);
+    // For another workspace it may be an opt-out. It is forgotten within minutes.
+    await sql`
+      delete from inbound_parts i where i.from_address = any(${either}::text[]) and not exists (
+        select from messages m where ${isText(sql`m.to_address`, sql`i.from_address`)} and m.workspace_id <> ${workspaceId}
         offset 0)`.execute(tx);
   });
 }

@@ -7,6 +7,7 @@ import type { InboundSink, InboundSms, Receipt, ReceiptSink } from '../provider'
 import { addressFrom } from './address';
 import { readInbound } from './inbound-text';
 import type { Pdu } from './library';
+import type { InboundParts, JoinedPart } from './parts';
 import { createReassembly } from './reassembly';
 import { isReceipt, readReceipt, type SmppReceipt } from './receipt-text';
 import type { SmppSession } from './session';
@@ -20,6 +21,8 @@ import { ACCEPTED, TEMPORARY_APPLICATION_ERROR } from './statuses';
 export interface Deliveries {
   accept(pdu: Pdu, session: SmppSession): void;
   start(sink: ReceiptSink, inbound: InboundSink | undefined): void;
+  /** Gives on what has become whole of parts that were stored, by this process or by others. */
+  takeWhole(): Promise<void>;
   /** Waits for the call under way, and makes no other. */
   close(): Promise<void>;
 }
@@ -32,10 +35,11 @@ interface Told<T> {
 export function createDeliveries(deps: {
   /** Maps receipts to messages and returns the unmatched ones unchanged. */
   resolve(receipts: readonly SmppReceipt[]): Promise<Receipt[]>;
+  inboundParts: InboundParts;
   optedOut: OptedOutCodes | undefined;
   log: Logger | undefined;
 }): Deliveries {
-  const { resolve, optedOut, log } = deps;
+  const { resolve, inboundParts, optedOut, log } = deps;
   const closing = new AbortController();
   // Subscribers' messages have no number of their own, and two that are alike are two.
   const prefix = randomBytes(8).toString('hex');
@@ -50,10 +54,15 @@ export function createDeliveries(deps: {
     if (found.length > 0) await takeReceipts?.(found);
   }, working);
   const inbound = queueOf<InboundSms>((batch) => takeInbound([...batch]), working);
+  const takeWhole = () => inboundParts.takeWhole((batch) => takeInbound(batch));
+  const parts = queueOf<JoinedPart>(async (batch) => {
+    await inboundParts.keep(batch);
+    await takeWhole();
+  }, working);
   const reassembly = createReassembly(({ from, to, text, taken }) => {
     const id = `smpp-${prefix}-${numbered++}`;
     inbound.add({ what: { id, from, to, text, at: new Date().toISOString() }, acknowledge: taken });
-  });
+  }, parts.add);
 
   return {
     accept(pdu, session) {
@@ -82,11 +91,13 @@ export function createDeliveries(deps: {
       else takeInbound = async (batch) => log?.info({ count: batch.length }, 'inbound SMS were received');
       receipts.wake();
       inbound.wake();
+      parts.wake();
     },
+    takeWhole,
     async close() {
       closing.abort();
       reassembly.close();
-      await Promise.all([receipts.idle(), inbound.idle()]);
+      await Promise.all([receipts.idle(), inbound.idle(), parts.idle()]);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Receipt } from '../provider';
+import type { InboundSink, Receipt } from '../provider';
 
 /**
  * What outlives the process about messages that went out in several parts: which parts they have, and what
@@ -20,6 +20,24 @@ export interface SmsParts {
    * `asOnePart` every message has one receipt, however long it is.
    */
   settleLost(tell: (receipts: Receipt[]) => Promise<void>, options: { asOnePart: boolean }): Promise<void>;
+}
+
+/**
+ * Parts of subscribers' messages that are acknowledged to the centre before the others came. Stored by
+ * src/messaging/inbound/inbound-parts.ts, because the centre does not send them again to the process after a killed one.
+ */
+export interface InboundParts {
+  keep(parts: readonly JoinedPart[]): Promise<void>;
+  /** Passes the messages to `take` that are complete, or that are to wait for the rest no longer. */
+  takeWhole(take: InboundSink): Promise<void>;
+}
+
+/** One of several parts of what a subscriber wrote. */
+export interface JoinedPart {
+  from: string;
+  to: string;
+  text: string;
+  joined: { reference: number; total: number; number: number };
 }
 
 export interface SentMessage {

@@ -1,5 +1,7 @@
+import { BoundedCache } from '../../domain/bounded-cache';
 import { LIMITS } from '../../domain/limits';
 import type { InboundPart } from './inbound-text';
+import type { JoinedPart } from './parts';
 
 export interface WholeSms {
   from: string;
@@ -11,9 +13,9 @@ export interface WholeSms {
 
 /**
  * Puts the parts of a subscriber's message together. A part is acknowledged when the whole is taken, so that
- * a process killed before is sent it again, or after `holdMs`, because some centres send nothing else until
- * then: from that moment a kill loses the part. What is never completed is given as it is, since half a STOP
- * must not be kept back.
+ * a process killed before is sent it again. After `holdMs` the parts that are there are given to `onPart` one by one, to be
+ * stored and acknowledged, because some centres send nothing else until then. The store completes them, as it does those
+ * that come later.
  */
 export interface Reassembly {
   add(sms: { from: string; to: string; part: InboundPart; acknowledge(): void }): void;
@@ -21,79 +23,62 @@ export interface Reassembly {
 }
 
 interface Gathering {
-  from: string;
-  to: string;
-  texts: (string | undefined)[];
-  missing: number;
-  waiting: Set<() => void>;
+  parts: { what: JoinedPart; acknowledge(): void }[];
   timer: NodeJS.Timeout;
 }
 
 export function createReassembly(
   onWhole: (whole: WholeSms) => void,
-  times: { holdMs: number; patienceMs: number } = {
-    holdMs: LIMITS.inboundPartHoldMs,
-    patienceMs: LIMITS.inboundPartsMs,
-  },
+  onPart: (part: { what: JoinedPart; acknowledge(): void }) => void,
+  holdMs: number = LIMITS.inboundPartHoldMs,
 ): Reassembly {
   const gatherings = new Map<string, Gathering>();
+  // A further part of such a message need not be held.
+  const stored = new BoundedCache<true>(LIMITS.inboundParts);
 
-  function begin(key: string, from: string, to: string, total: number): Gathering {
-    // The oldest makes room: the newest may be complete in a moment.
+  function begin(key: string): Gathering {
     const oldest = gatherings.keys().next().value;
-    if (gatherings.size >= LIMITS.inboundParts && oldest !== undefined) finish(oldest);
-    const timer = setTimeout(() => finish(key), times.patienceMs);
+    if (gatherings.size >= LIMITS.inboundParts && oldest !== undefined) store(oldest);
+    const timer = setTimeout(() => store(key), holdMs);
     timer.unref();
-    const gathering = {
-      from,
-      to,
-      texts: Array(total).fill(undefined),
-      missing: total,
-      waiting: new Set<() => void>(),
-      timer,
-    };
+    const gathering: Gathering = { parts: [], timer };
     gatherings.set(key, gathering);
     return gathering;
   }
 
-  function finish(key: string): void {
+  function end(key: string): Gathering['parts'] {
     const gathering = gatherings.get(key);
-    if (!gathering) return;
     gatherings.delete(key);
-    clearTimeout(gathering.timer);
-    const { from, to, texts, waiting } = gathering;
-    onWhole({ from, to, text: texts.join(''), taken: () => acknowledgeAll(waiting) });
+    clearTimeout(gathering?.timer);
+    return gathering?.parts ?? [];
+  }
+
+  function store(key: string): void {
+    stored.set(key, true);
+    for (const part of end(key)) onPart(part);
   }
 
   return {
     add({ from, to, part: { text, joined }, acknowledge }) {
       if (!joined) return onWhole({ from, to, text, taken: acknowledge });
       const key = `${from} ${to} ${joined.reference} ${joined.total}`;
-      const gathering = gatherings.get(key) ?? begin(key, from, to, joined.total);
-      if (gathering.texts[joined.number - 1] === undefined) gathering.missing -= 1;
-      gathering.texts[joined.number - 1] = text;
-      let isAcknowledged = false;
-      const once = (): void => {
-        if (isAcknowledged) return;
-        isAcknowledged = true;
-        clearTimeout(hold);
-        acknowledge();
+      const part = { what: { from, to, text, joined }, acknowledge };
+      if (stored.get(key)) return onPart(part);
+      const { parts } = gatherings.get(key) ?? begin(key);
+      parts.push(part);
+      const texts = new Map(parts.map(({ what }) => [what.joined.number, what.text]));
+      if (texts.size < joined.total) return;
+      end(key);
+      const whole = Array.from({ length: joined.total }, (_, i) => texts.get(i + 1)).join('');
+      const taken = () => {
+        for (const one of parts) one.acknowledge();
       };
-      const hold = setTimeout(() => {
-        gathering.waiting.delete(once);
-        once();
-      }, times.holdMs);
-      hold.unref();
-      gathering.waiting.add(once);
-      if (gathering.missing === 0) finish(key);
+      onWhole({ from, to, text: whole, taken });
     },
+    /** What was not acknowledged the centre sends again. */
     close() {
       for (const { timer } of gatherings.values()) clearTimeout(timer);
       gatherings.clear();
     },
   };
-}
-
-function acknowledgeAll(waiting: Iterable<() => void>): void {
-  for (const acknowledge of [...waiting]) acknowledge();
 }

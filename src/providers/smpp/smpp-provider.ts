@@ -6,7 +6,7 @@ import { anyMayLeave, type MayLeave, type Provider, type Receipt, type ReceiptSi
 import { type Bind, keepBound } from './bind';
 import { createDeliveries, type Deliveries } from './deliveries';
 import { PartIds } from './part-ids';
-import type { PartReceipt, SmsParts } from './parts';
+import type { InboundParts, PartReceipt, SmsParts } from './parts';
 import { createPool, type Pool } from './pool';
 import type { SmppReceipt } from './receipt-text';
 import type { SessionTimes } from './session';
@@ -26,6 +26,7 @@ export interface SmppProviderOptions {
   /** The operator's codes that mean so. */
   optedOut?: OptedOutCodes | undefined;
   parts: SmsParts;
+  inboundParts: InboundParts;
   log?: Logger | undefined;
   /** Certificates that are trusted in place of Node's own. */
   ca?: Buffer | undefined;
@@ -72,6 +73,7 @@ class SmppProvider implements Provider {
     this.partIds = new PartIds(options.messageId);
     this.deliveries = createDeliveries({
       resolve: this.resolve,
+      inboundParts: options.inboundParts,
       optedOut: options.optedOut,
       log: options.log,
     });
@@ -176,9 +178,13 @@ class SmppProvider implements Provider {
     const look = async () => {
       await this.options.parts.takeEarly(tell);
       await this.options.parts.settleLost(tell, { asOnePart: this.longAsPayload });
+      if (!this.closing) await this.deliveries.takeWhole();
     };
     this.track(look()).catch((error: unknown) => {
-      this.options.log?.warn({ err: error }, 'Receipts that were put aside could not be read; trying again');
+      this.options.log?.warn(
+        { err: error },
+        'Receipts and parts that were put aside could not be read; trying again',
+      );
     });
   };
 

@@ -8,7 +8,7 @@ import { openSmppProvider } from '../../../src/providers/smpp/smpp-provider';
 import { freePort } from '../../support/free-port';
 import { ROOT } from '../../support/root';
 import { until } from '../../support/until';
-import { noParts } from './no-parts';
+import { noInboundParts, noParts } from './no-parts';
 
 /** An SMS centre that shares no code with ours (test/support/smsc.pl). */
 describe('the SMS centre of Net::SMPP', () => {
@@ -34,6 +34,7 @@ describe('the SMS centre of Net::SMPP', () => {
       messageId: 'auto',
       tlvs: { '0x1400': '1101234567890' },
       parts: noParts,
+      inboundParts: noInboundParts,
     });
     await provider.start(
       async (batch) => void receipts.push(...batch),

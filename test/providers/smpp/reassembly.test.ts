@@ -1,3 +1,4 @@
+import type { JoinedPart } from '../../../src/providers/smpp/parts';
 import { createReassembly, type WholeSms } from '../../../src/providers/smpp/reassembly';
 import { until } from '../../support/until';
 
@@ -7,50 +8,53 @@ const partOf = (text: string, number: number, reference = 9) => ({
   joined: { reference, total: 3, number },
 });
 
-describe('a long message of which parts never come', () => {
-  const gather = (times: { holdMs: number; patienceMs: number }) => {
+describe('a long message', () => {
+  const gather = (holdMs: number) => {
     const wholes: WholeSms[] = [];
+    const stored: { what: JoinedPart; acknowledge(): void }[] = [];
     const acknowledged: number[] = [];
-    const reassembly = createReassembly((whole) => void wholes.push(whole), times);
+    const reassembly = createReassembly(
+      (whole) => void wholes.push(whole),
+      (part) => void stored.push(part),
+      holdMs,
+    );
     const add = (text: string, number: number, reference?: number) =>
       reassembly.add({
         ...FROM_TO,
         part: partOf(text, number, reference),
         acknowledge: () => void acknowledged.push(number),
       });
-    return { wholes, acknowledged, reassembly, add };
+    return { wholes, stored, acknowledged, reassembly, add };
   };
 
-  test('is given as far as it came when its time is up, and acknowledged when that is taken', async () => {
-    const { wholes, acknowledged, reassembly, add } = gather({ holdMs: 60_000, patienceMs: 30 });
-    add('more ', 3);
+  test('is whole with its last part, and acknowledged when it is taken, a repeated part twice', () => {
+    const { wholes, stored, acknowledged, reassembly, add } = gather(60_000);
+    add('more', 3);
     add('STOP ', 1);
-    await until('what there is', () => wholes.length > 0);
-    expect(wholes).toMatchObject([{ ...FROM_TO, text: 'STOP more ' }]);
+    add('STOP ', 1);
+    add('old', 1, 10);
+    add('and ', 2);
+    expect(wholes).toMatchObject([{ ...FROM_TO, text: 'STOP and more' }]);
     expect(acknowledged).toEqual([]);
     wholes[0]?.taken();
-    expect(acknowledged).toEqual([3, 1]);
+    expect(acknowledged).toEqual([3, 1, 1, 2]);
+    expect(stored).toEqual([]);
     reassembly.close();
   });
 
-  test('has its parts acknowledged meanwhile, each once, for centres that send one at a time', async () => {
-    const { wholes, acknowledged, reassembly, add } = gather({ holdMs: 20, patienceMs: 60_000 });
+  test('of which parts are missing has the others stored after a while, and further ones at once', async () => {
+    const { wholes, stored, acknowledged, reassembly, add } = gather(20);
     add('STOP ', 1);
-    await until('the first to be acknowledged', () => acknowledged.length > 0);
-    add('and ', 2);
     add('more', 3);
-    expect(wholes).toMatchObject([{ text: 'STOP and more' }]);
-    wholes[0]?.taken();
-    expect(acknowledged).toEqual([1, 2, 3]);
-    reassembly.close();
-  });
-
-  test('makes no whole with the parts of a later one', async () => {
-    const { wholes, reassembly, add } = gather({ holdMs: 60_000, patienceMs: 30 });
-    add('old', 1);
-    add('new', 1, 10);
-    await until('both', () => wholes.length === 2);
-    expect(wholes.map(({ text }) => text)).toEqual(['old', 'new']);
+    await until('both to be stored', () => stored.length === 2);
+    add('and ', 2);
+    expect(stored.map(({ what }) => what)).toEqual([
+      { ...FROM_TO, ...partOf('STOP ', 1) },
+      { ...FROM_TO, ...partOf('more', 3) },
+      { ...FROM_TO, ...partOf('and ', 2) },
+    ]);
+    expect(acknowledged).toEqual([]);
+    expect(wholes).toEqual([]);
     reassembly.close();
   });
 });

@@ -2,7 +2,7 @@ import type { HandOver } from '../../../src/providers/provider';
 import { openSmppProvider } from '../../../src/providers/smpp/smpp-provider';
 import { startSmsc } from '../../support/smsc';
 import { providerConformance, type Rig } from '../conformance';
-import { noParts } from './no-parts';
+import { noInboundParts, noParts } from './no-parts';
 
 /** A centre does not know our ids, so that each message has its own as its text. */
 async function createRig(): Promise<Rig> {
@@ -16,6 +16,7 @@ async function createRig(): Promise<Rig> {
         messageId: 'auto',
         tlvs: {},
         parts: noParts,
+        inboundParts: noInboundParts,
         times: { answerMs: 500, enquireMs: 30_000 },
       });
       const named = (messages: readonly HandOver[]) => messages.map((one) => ({ ...one, text: one.id }));

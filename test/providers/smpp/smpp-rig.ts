@@ -1,7 +1,7 @@
 import type { HandOver, HandOverResult, Provider } from '../../../src/providers/provider';
 import { openSmppProvider, type SmppProviderOptions } from '../../../src/providers/smpp/smpp-provider';
 import { type Smsc, type SmscOptions, startSmsc } from '../../support/smsc';
-import { noParts } from './no-parts';
+import { noInboundParts, noParts } from './no-parts';
 
 /** Centres and providers that are closed after the test, the provider first. */
 export const PERSON = '+12125550190';
@@ -27,6 +27,7 @@ export function open(smsc: { url: string }, options: Partial<SmppProviderOptions
     messageId: 'auto',
     tlvs: {},
     parts: noParts,
+    inboundParts: noInboundParts,
     times: { answerMs: 300, enquireMs: 30_000 },
     ...options,
   });

@@ -1,0 +1,86 @@
+import { type Kysely, sql } from 'kysely';
+import { LIMITS } from '../../domain/limits';
+import type { InboundSink } from '../../providers/provider';
+import { newId } from '../../storage/new-id';
+import type { MessagingTables } from '../model/tables';
+
+interface InboundPart {
+  from: string;
+  to: string;
+  text: string;
+  joined: { reference: number; total: number; number: number };
+}
+
+/** Parts of long inbound SMS that were acknowledged to the centre before the whole was there. Any process completes them. */
+export interface InboundParts {
+  /** Repeating it changes nothing. */
+  keep(parts: readonly InboundPart[]): Promise<void>;
+  /**
+   * Passes the messages to `take` that are complete, or that have waited long enough for the rest, and forgets them. After a
+   * crash in between, or by another process, one comes with the same id again.
+   */
+  takeWhole(take: InboundSink): Promise<void>;
+}
+
+export function createInboundParts({
+  db,
+  provider,
+}: {
+  db: Kysely<MessagingTables>;
+  provider: string;
+}): InboundParts {
+  return {
+    async keep(parts) {
+      // One statement may write a row once.
+      const rows = [
+        ...new Map(parts.map((one) => [JSON.stringify([one.from, one.to, one.joined]), one])).values(),
+      ];
+      await sql`
+        insert into inbound_parts (provider, from_address, to_address, reference, parts, number, id, octets)
+        select ${provider}, r.from_address, r.to_address, r.reference, r.parts, r.number, r.id, decode(r.octets, 'hex')
+        from unnest(
+          ${rows.map(({ from }) => from)}::text[],
+          ${rows.map(({ to }) => to)}::text[],
+          ${rows.map(({ joined }) => joined.reference)}::int[],
+          ${rows.map(({ joined }) => joined.total)}::int[],
+          ${rows.map(({ joined }) => joined.number)}::int[],
+          ${rows.map(() => newId('inp'))}::text[],
+          ${rows.map(({ text }) => Buffer.from(text, 'utf16le').toString('hex'))}::text[]
+        ) as r(from_address, to_address, reference, parts, number, id, octets)
+        on conflict (provider, from_address, to_address, reference, parts, number) do update set
+          id = excluded.id, octets = excluded.octets, created_at = now()
+        -- Otherwise the centre sent the same part again, because its acknowledgement was lost.
+        where inbound_parts.octets <> excluded.octets
+      `.execute(db);
+    },
+    async takeWhole(take) {
+      const { rows } = await sql<Whole>`
+        select from_address, to_address, min(id) as id, max(created_at) as at, array_agg(id) as ids,
+          string_agg(octets, ''::bytea order by number) as octets
+        from inbound_parts where provider = ${provider}
+        group by from_address, to_address, reference, parts
+        having count(*) = parts or min(created_at) < now() - ${LIMITS.inboundPartsMs} * interval '1 millisecond'
+        limit ${LIMITS.receiptBatch}
+      `.execute(db);
+      if (rows.length === 0) return;
+      await take(
+        rows.map(({ id, from_address: from, to_address: to, octets, at }) => ({
+          ...{ id, from, to, text: octets.toString('utf16le'), at: at.toISOString() },
+        })),
+      );
+      // By their ids, because the first part of a later message may have taken the place of one meanwhile.
+      await sql`
+        delete from inbound_parts where provider = ${provider} and id = any(${rows.flatMap(({ ids }) => ids)}::text[])
+      `.execute(db);
+    },
+  };
+}
+
+interface Whole {
+  from_address: string;
+  to_address: string;
+  id: string;
+  at: Date;
+  ids: string[];
+  octets: Buffer;
+}
