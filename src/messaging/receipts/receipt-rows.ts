@@ -24,9 +24,32 @@ export const targetOf = (row: TargetRow): ReceiptTarget => ({ ...row, history: e
 
 export interface Targets {
   byId: ReadonlyMap<string, ReceiptTarget>;
-  /** Key: provider, a space, the provider's id. */
+  /** By `foreignKey`. */
   byProviderId: ReadonlyMap<string, ReceiptTarget>;
 }
+
+export const foreignKey = ({ provider, receipt }: FromProvider): string =>
+  `${provider} ${receipt.providerId} ${receipt.about?.to ?? ''}`;
+
+/** A message that a carrier's id may mean. */
+export interface Meant {
+  to: string | null;
+  atMs: number;
+}
+
+/**
+ * Of several messages to which a carrier gave one id, because its count has begun again: the one to the recipient whom the
+ * receipt names, and of several the one that was handed over last. The receipts of the others have come, or never will.
+ */
+export function meantOf<T extends Meant>(messages: readonly T[], to: string | undefined): T | undefined {
+  const toThem = messages.filter((one) => one.to !== null && one.to === to);
+  const [last] = (toThem.length > 0 ? toThem : messages).toSorted((one, other) => other.atMs - one.atMs);
+  return last;
+}
+
+/** When it was handed over; the carrier may have said so in a receipt. */
+export const handedOverMs = (row: Pick<TargetRow, 'history' | 'provider' | 'attempt'>): number =>
+  Date.parse(eventsOf(row).findLast(({ type }) => type === 'sent')?.at ?? '') || 0;
 
 export async function findTargets(
   db: Kysely<MessagingTables>,
@@ -48,7 +71,7 @@ export async function findTargets(
   if (foreign.length > 0) {
     // A receipt for all accounts of a kind is looked up at each of them. An id that several of them have
     // matches none.
-    const { rows } = await sql<TargetRow & { provider_id: string; given: string }>`
+    const { rows } = await sql<TargetRow & { provider_id: string; given: string; to_address: string | null }>`
       with given as (
         select r.provider, r.provider_id from unnest(
           ${foreign.map((one) => one.provider)}::text[],
@@ -62,21 +85,24 @@ export async function findTargets(
       )
       select distinct on (r.provider, r.provider_id, m.id)
         m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state, m.attempt, m.provider, m.history, m.to_address is null as erased,
-        m.provider_id, r.provider as given
+        m.provider_id, r.provider as given, m.to_address
       from given r
       join names n on n.given = r.provider
       cross join lateral ${carriersMessages(sql`n.name`, sql`r.provider_id`)} c
       join messages m on m.id = c.message_id and m.provider = n.name and m.provider_id = r.provider_id
     `.execute(db);
-    const found = new Map<string, ReceiptTarget[]>();
-    for (const { provider_id, given, ...row } of rows) {
+    const found = new Map<string, (Meant & { target: ReceiptTarget })[]>();
+    for (const { provider_id, given, to_address: to, ...row } of rows) {
       const key = `${given} ${provider_id}`;
-      found.set(key, [...(found.get(key) ?? []), targetOf(row)]);
+      const one = { to, atMs: handedOverMs(row), target: targetOf(row) };
+      found.set(key, [...(found.get(key) ?? []), one]);
     }
-    for (const [key, targets] of found) {
-      const exact = targets.find((one) => key.startsWith(`${one.provider} `));
-      const only = targets.length === 1 ? targets[0] : exact;
-      if (only) byProviderId.set(key, only);
+    for (const one of foreign) {
+      const { provider, receipt } = one;
+      const all = found.get(`${provider} ${receipt.providerId}`) ?? [];
+      const exact = all.filter(({ target }) => target.provider === provider);
+      const only = all.length === 1 ? all[0] : meantOf(exact, receipt.about?.to);
+      if (only) byProviderId.set(foreignKey(one), only.target);
     }
   }
   return { byId, byProviderId };

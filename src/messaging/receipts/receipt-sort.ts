@@ -1,14 +1,13 @@
 import { isOfKind } from '../../domain/account';
 import { changeBy, type ReceiptTarget } from './receipt-change';
-import type { Change, FromProvider, Targets } from './receipt-rows';
+import { type Change, type FromProvider, foreignKey, type Targets } from './receipt-rows';
 
 export const isHandedOver = (target: ReceiptTarget) =>
   target.state !== 'scheduled' && target.state !== 'accepted';
 
-export function targetOf({ provider, receipt }: FromProvider, targets: Targets): ReceiptTarget | undefined {
-  return receipt.id === undefined
-    ? targets.byProviderId.get(`${provider} ${receipt.providerId}`)
-    : targets.byId.get(receipt.id);
+export function targetOf(from: FromProvider, targets: Targets): ReceiptTarget | undefined {
+  const { id } = from.receipt;
+  return id === undefined ? targets.byProviderId.get(foreignKey(from)) : targets.byId.get(id);
 }
 
 /**

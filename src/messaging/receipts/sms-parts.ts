@@ -6,6 +6,7 @@ import { carriersMessages } from '../model/carrier-ids';
 import type { DeliveryObserver } from '../model/observer';
 import type { MessagingTables } from '../model/tables';
 import { createReceiptMatcher, type ReceiptMatcher } from './receipt-matching';
+import { handedOverMs, meantOf, type TargetRow } from './receipt-rows';
 
 /**
  * Messages sent in several parts, for providers whose carrier reports each part separately. A message is
@@ -145,25 +146,48 @@ class StoredParts implements SmsParts {
       `.execute(this.deps.db);
   };
 
-  /** Finds which of the candidates exists, among parts and among messages of one part. */
+  /**
+   * Finds which of the candidates exists, among parts and among messages of one part. Where both are of that name, because the
+   * centre has begun to count again, it is the message that is meant.
+   */
   private async locate(receipts: readonly OfPart[]): Promise<Map<number, Place>> {
+    const { provider } = this.deps;
     const asked = receipts.flatMap(({ candidates, known }, i) =>
       known ? [] : candidates.map((partId, rank) => ({ i, rank, partId })),
     );
     if (asked.length === 0) return new Map();
-    const { rows } = await sql<Place & { i: number }>`
-      select distinct on (c.i) c.i, c.part_id, p.message_id, p.parts
+    const { rows } = await sql<
+      Place & { i: number; created_at: Date; to: string | null; others: OnePart[] | null }
+    >`
+      select distinct on (c.i) c.i, c.part_id, p.message_id, p.parts, p.created_at, o.to, o.others
       from unnest(
         ${asked.map((one) => one.i)}::int[],
         ${asked.map((one) => one.rank)}::int[],
         ${asked.map((one) => one.partId)}::text[]
       ) as c(i, rank, part_id)
-      left join sms_parts p on p.provider = ${this.deps.provider} and p.part_id = c.part_id
+      left join sms_parts p on p.provider = ${provider} and p.part_id = c.part_id
+      left join lateral (
+        select (select to_address from messages where id = p.message_id) as to, jsonb_agg(jsonb_build_object(
+          'to', m.to_address, 'history', m.history, 'provider', m.provider, 'attempt', m.attempt)) as others
+        from ${carriersMessages(sql`${provider}`, sql`c.part_id`)} k join messages m on m.id = k.message_id
+        where p.part_id is not null having count(*) > 0
+      ) o on true
       where p.part_id is not null
-        or exists (select 1 from ${carriersMessages(sql`${this.deps.provider}`, sql`c.part_id`)} k)
+        or exists (select 1 from ${carriersMessages(sql`${provider}`, sql`c.part_id`)} k)
       order by c.i, c.rank
     `.execute(this.deps.db);
-    return new Map(rows.map((row) => [row.i, row]));
+    return new Map(
+      rows.map(({ i, created_at, to, others, ...place }) => {
+        const part = { to, atMs: created_at?.getTime(), message_id: place.message_id };
+        const wholes = (others ?? []).map((one) => ({
+          to: one.to,
+          atMs: handedOverMs(one),
+          message_id: null,
+        }));
+        const meant = others ? meantOf([part, ...wholes], receipts[i]?.about?.to) : part;
+        return [i, { ...place, message_id: meant?.message_id ?? null }];
+      }),
+    );
   }
 
   /**
@@ -206,6 +230,8 @@ class StoredParts implements SmsParts {
     });
   }
 }
+
+type OnePart = Pick<TargetRow, 'history' | 'provider' | 'attempt'> & { to: string | null };
 
 interface Place {
   part_id: string;

@@ -74,6 +74,21 @@ describeWithDatabase('receipts', (database) => {
     await until('nothing is left aside', async () => (await left()).length === 0);
   });
 
+  test("of a provider's id that was given twice, they are the last one's, or those of whom they name", async () => {
+    one.sms.script = () => ({ kind: 'accepted', providerId: 'p-again' });
+    const type = 'delivered' as const;
+    for (const [i, to] of ['+12125550131', '+12125550132', '+12125550133'].entries()) {
+      await one.delivery.accept(rig.workspaceId, rig.sms(`again${i}`, { to }));
+      await until('it is sent', async () => (await rig.states())[`again${i}`] === 'sent');
+    }
+    one.sms.script = (message) => ({ kind: 'accepted', providerId: `p:${message.id}` });
+    await one.sms.report({ providerId: 'p-again', type });
+    expect(await rig.states()).toMatchObject({ again0: 'sent', again1: 'sent', again2: 'delivered' });
+    const about = { to: '+12125550132', from: '12345' };
+    await one.sms.report({ providerId: 'p-again', type, about }, { providerId: 'p-again', type });
+    expect(await rig.states()).toMatchObject({ again0: 'sent', again1: 'delivered', again2: 'delivered' });
+  });
+
   test("before it is known which message the provider's id means, they wait as well", async () => {
     await one.sms.report({ providerId: 'p-later', type: 'delivered' });
     one.sms.script = () => ({ kind: 'accepted', providerId: 'p-later' });

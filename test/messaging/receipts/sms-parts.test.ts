@@ -1,6 +1,6 @@
 /** Proves the state of a long SMS from the receipts of its parts. */
 
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { MessagingTables } from '../../../src/messaging/model/tables';
 import { keepOrphans } from '../../../src/messaging/receipts/receipt-rows';
 import { createSmsParts } from '../../../src/messaging/receipts/sms-parts';
@@ -83,6 +83,25 @@ describeWithDatabase('the parts of long messages', (database) => {
     await record('msg_2', 'a', 'c');
     expect(await parts.resolve([of('c')])).toEqual([]);
     expect(await parts.resolve([of('a')])).toMatchObject([{ id: 'msg_2', type: 'delivered' }]);
+  });
+
+  test('leave a receipt to a message of one part to which the centre gave the id of a part again', async () => {
+    const ALICE = '+12125550131';
+    const BOB = '+12125550132';
+    const add = (id: string, to: string, providerId: string, sentMs: number) =>
+      sql`insert into messages (id, workspace_id, uid, channel, to_address, from_address, params, class, payload_hash, state,
+          lane, accepted_seq, provider, provider_id, history)
+        values (${id}, 'w', ${id}, 'sms', ${to}, '12345', '{}', 'marketing', 'h', 'sent', 'l', 1, ${provider}, ${providerId},
+          ${JSON.stringify([`1 ${Date.now() + sentMs} sent +`])})`.execute(db);
+    await add(`${provider}_long`, ALICE, 'a,b', 0);
+    await record(`${provider}_long`, 'a', 'b');
+    await add(`${provider}_before`, BOB, 'a', -86_400_000);
+    expect(await parts.resolve([of('a', 'failed')])).toMatchObject([{ id: `${provider}_long` }]);
+    await add(`${provider}_after`, BOB, 'a', 86_400_000);
+    expect(await parts.resolve([of('a')])).toMatchObject([{ providerId: 'a', type: 'delivered' }]);
+    const about = (to: string) => ({ ...of('a', 'failed'), about: { to, from: '12345' } });
+    expect(await parts.resolve([about(BOB)])).toMatchObject([{ providerId: 'a' }]);
+    expect(await parts.resolve([about(ALICE)])).toMatchObject([{ id: `${provider}_long` }]);
   });
 
   test('get what was put aside for them before they were recorded, once it is taken', async () => {
