@@ -42,12 +42,23 @@ export interface LibrarySession extends EventEmitter {
   send(pdu: Pdu): boolean;
 }
 
+interface FieldType {
+  /** The length is that of a TLV; other fields have none. */
+  read(buffer: Buffer, offset: number, length?: number): unknown;
+}
+
 interface Library {
   Session: new (options: { socket: Socket }) => LibrarySession;
   PDU: new (command: string, fields: Record<string, unknown>) => Pdu;
   commands: Record<string, { params?: Record<string, { filter?: unknown }> }>;
   tlvs: Record<string, { filter?: unknown }>;
-  types: { tlv: { buffer: unknown } };
+  types: {
+    tlv: { buffer: unknown };
+    cstring: FieldType;
+    int8: FieldType;
+    int16: FieldType;
+    int32: FieldType;
+  };
   addTLV(tag: string, options: { id: number; type: unknown }): void;
 }
 
@@ -55,6 +66,23 @@ const library = require('smpp') as Library;
 
 for (const { params } of Object.values(library.commands)) delete params?.short_message?.filter;
 delete library.tlvs.message_payload?.filter;
+
+/**
+ * The package reads a TLV by its type and not by its length. The id of a receipt that some centres write without the zero at its
+ * end ran on into the next TLV and was no message's, and a number that is shorter than it should be, as the last TLV, ended
+ * the session: with each new one the centre sent the same again.
+ */
+function readByLength(type: FieldType, readTlv: (octets: Buffer) => unknown): void {
+  const read = type.read;
+  type.read = (buffer, offset, length) =>
+    length === undefined ? read(buffer, offset) : readTlv(buffer.subarray(offset, offset + length));
+}
+const { cstring, int8, int16, int32 } = library.types;
+readByLength(cstring, (octets) => octets.toString('latin1').split('\0', 1)[0]);
+for (const type of [int8, int16, int32])
+  readByLength(type, (octets) =>
+    octets.length === 0 ? undefined : octets.readUIntBE(0, Math.min(octets.length, 6)),
+  );
 
 export const openLibrarySession = (socket: Socket): LibrarySession => new library.Session({ socket });
 

@@ -1,5 +1,5 @@
 import { parseOptedOutCodes } from '../../../src/domain/opted-out-codes';
-import type { Pdu } from '../../../src/providers/smpp/library';
+import { newPdu, type Pdu } from '../../../src/providers/smpp/library';
 import { isReceipt, readReceipt } from '../../../src/providers/smpp/receipt-text';
 
 const receipt = (text: string, fields: Partial<Pdu> = {}): Pdu =>
@@ -8,6 +8,68 @@ const receipt = (text: string, fields: Partial<Pdu> = {}): Pdu =>
 describe('a receipt', () => {
   const FULL =
     'id:4a1B sub:001 dlvrd:001 submit date:2611212327 done date:261121232815 stat:DELIVRD err:000 text:Hello';
+
+  const ID = 0x1e;
+  const STATE = 0x427;
+  const REFERENCE = 0x204;
+  test.each<[string, [tag: number, octets: string][], object]>([
+    [
+      'as SMPP has them',
+      [
+        [ID, 'a1\0'],
+        [STATE, '\x02'],
+        [REFERENCE, '\x01\x02'],
+      ],
+      { reference: 258 },
+    ],
+    [
+      'without a zero behind the id',
+      [
+        [ID, 'a1'],
+        [STATE, '\x02'],
+        [REFERENCE, '\x01\x02'],
+      ],
+      { reference: 258 },
+    ],
+    [
+      'with a number that is too short',
+      [
+        [ID, 'a1\0'],
+        [STATE, '\x02'],
+        [REFERENCE, '\x07'],
+      ],
+      { reference: 7 },
+    ],
+    [
+      'with one that is too long',
+      [
+        [REFERENCE, '\x01\x02'],
+        [STATE, '\0\0\0\x02'],
+        [ID, 'a1'],
+      ],
+      { reference: 258 },
+    ],
+    [
+      'with one that is empty',
+      [
+        [ID, 'a1\0'],
+        [STATE, '\x02'],
+        [REFERENCE, ''],
+      ],
+      { reference: undefined },
+    ],
+  ])('is read from its TLVs %s', (_how, tlvs, about) => {
+    const addresses = { source_addr: '12125550190', source_addr_ton: 1, destination_addr: '12345' };
+    const head = newPdu('deliver_sm', { ...addresses, esm_class: 0x04 }) as Pdu & { toBuffer(): Buffer };
+    const written = tlvs.map(([tag, octets]) => {
+      const length = Buffer.from([tag >> 8, tag & 0xff, 0, octets.length]);
+      return Buffer.concat([length, Buffer.from(octets, 'latin1')]);
+    });
+    const octets = Buffer.concat([head.toBuffer(), ...written]);
+    octets.writeUInt32BE(octets.length);
+    const { PDU } = require('smpp') as { PDU: new (octets: Buffer) => Pdu };
+    expect(readReceipt(new PDU(octets))).toMatchObject({ partId: 'a1', type: 'delivered', about });
+  });
 
   test('is read from its text', () => {
     expect(readReceipt(receipt(FULL))).toEqual({
