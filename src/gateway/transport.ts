@@ -126,13 +126,16 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** Otherwise a service with another clock, whose date is past, would be asked without a pause. */
+const RETRY_LEAST_MS = 1_000;
+
 /** Seconds or a date (RFC 9110 10.2.3), as milliseconds from now; `fallbackMs` when absent or unreadable. */
 export function retryAfterMs(answer: HttpAnswer, fallbackMs: number): number {
   const value = answer.headers['retry-after'];
   if (typeof value !== 'string') return fallbackMs;
   const seconds = Number(value);
   const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 3_600_000) : fallbackMs;
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, RETRY_LEAST_MS), 3_600_000) : fallbackMs;
 }
 
 /** The error for a refused call to the service, for callers that are not sending a message. */

@@ -64,7 +64,7 @@ export function resultOf(
       // A carrier that gives no id of its own can report receipts only by ours.
       return { kind: 'accepted', providerId: told.id ?? messageId };
     case 'throttled':
-      return { kind: 'throttled', retryAfterMs: retryAfterMs ?? THROTTLE_MS };
+      return throttled(retryAfterMs);
     case 'transient':
       return { kind: 'transient', code, retryAfterMs };
     case 'rejected':
@@ -77,6 +77,15 @@ export function resultOf(
 }
 
 const THROTTLE_MS = 1_000;
+
+/**
+ * A throttled message spends no attempt. So a carrier that names no wait, or a date that is past by our clock, would be asked
+ * again without a pause for as long as it throttles.
+ */
+export const throttled = (retryAfterMs: number | undefined): HandOverResult => ({
+  kind: 'throttled',
+  retryAfterMs: Math.max(retryAfterMs ?? 0, THROTTLE_MS),
+});
 const RETRY_AFTER_MAX_MS = 3_600_000;
 
 const shortText = z

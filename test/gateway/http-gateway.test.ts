@@ -251,10 +251,14 @@ describe('the gateway to the messaging service', () => {
     ]);
   });
 
-  test('honours Retry-After', async () => {
-    answer = (_, response) => reply(response, 429, { code: 'outbox_full' }, { 'retry-after': '7' });
+  test.each([
+    ['7', 7_000],
+    ['0', 1_000],
+    ['Sat, 01 Jan 2000 00:00:00 GMT', 1_000],
+  ])('honours a Retry-After of %s', async (given, retryAfterMs) => {
+    answer = (_, response) => reply(response, 429, { code: 'outbox_full' }, { 'retry-after': given });
     expect(await gateway.send(messages(1))).toEqual([
-      { kind: 'later', code: 'outbox_full', retryAfterMs: 7000, because: 'throttled' },
+      { kind: 'later', code: 'outbox_full', retryAfterMs, because: 'throttled' },
     ]);
   });
 

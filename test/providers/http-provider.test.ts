@@ -140,6 +140,7 @@ describe('the HTTP provider', () => {
   const account = (status: number) =>
     ({ kind: 'account', code: `http_${status}`, message: `The carrier answered ${status}` }) as const;
   const orRecipient = (status: number) => ({ ...account(status), orRecipient: true }) as const;
+  const PAST = 'Sat, 01 Jan 2000 00:00:00 GMT';
   const ANSWERS: [number, unknown, Record<string, string>, HandOverResult][] = [
     [400, own, {}, permanent],
     [400, {}, {}, { kind: 'rejected', code: 'http_400', message: 'The carrier answered 400' }],
@@ -159,6 +160,8 @@ describe('the HTTP provider', () => {
     [425, {}, { 'retry-after': '2' }, { kind: 'transient', code: 'http_425', retryAfterMs: 2_000 }],
     [425, own, {}, { kind: 'transient', code: 'bad' }],
     [429, {}, { 'retry-after': '7' }, { kind: 'throttled', retryAfterMs: 7_000 }],
+    [429, {}, { 'retry-after': '0' }, { kind: 'throttled', retryAfterMs: 1_000 }],
+    [429, {}, { 'retry-after': PAST }, { kind: 'throttled', retryAfterMs: 1_000 }],
     [429, own, {}, { kind: 'throttled', retryAfterMs: 1_000 }],
     [429, {}, { 'retry-after': 'soon' }, { kind: 'throttled', retryAfterMs: 1_000 }],
     [451, {}, {}, { kind: 'rejected', code: 'http_451', message: 'The carrier answered 451' }],

@@ -1,5 +1,5 @@
 import type { VendorKind } from '../../domain/account';
-import { type HttpAnswer, parseRetryAfter } from '../http-answer';
+import { type HttpAnswer, parseRetryAfter, throttled } from '../http-answer';
 import type { NoAnswer } from '../http-exchange';
 import type { HandOverResult } from '../provider';
 import { type ErrorClass, errorClass } from './error-class';
@@ -53,13 +53,6 @@ export function resultOfAnswer(
 }
 
 const LOST: ReadonlySet<number> = new Set([500, 502, 504]);
-const THROTTLE_MS = 1_000;
-
-const throttled = (retryAfterMs: number | undefined): HandOverResult => ({
-  kind: 'throttled',
-  retryAfterMs: retryAfterMs ?? THROTTLE_MS,
-});
-
 /** For an error without a known code. */
 function classOf(status: number): ErrorClass {
   if (status >= 401 && status <= 404) return 'account';

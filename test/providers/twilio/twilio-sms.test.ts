@@ -186,6 +186,11 @@ describe('an SMS to Twilio', () => {
       { ...twilioError(429, 20429), headers: { 'retry-after': '7' } },
       { kind: 'throttled', retryAfterMs: 7_000 },
     ],
+    [
+      '429 with none',
+      { ...twilioError(429, 20429), headers: { 'retry-after': '0' } },
+      { kind: 'throttled', retryAfterMs: 1_000 },
+    ],
     ['500 in its own form', twilioError(500, 20500), { kind: 'unknown' }],
     ['502 of a proxy', { status: 502, body: '<html>Bad gateway</html>' }, { kind: 'unknown' }],
     ['503 of a proxy', { status: 503, body: '<html>Unavailable</html>' }, { kind: 'unknown' }],
