@@ -65,7 +65,9 @@ interface Library {
 const library = require('smpp') as Library;
 
 for (const { params } of Object.values(library.commands)) delete params?.short_message?.filter;
-delete library.tlvs.message_payload?.filter;
+// Nothing of what they read is used, and each ends the session where the value is too short, as an empty callback_num is.
+for (const tlv of Object.values(library.tlvs)) delete tlv.filter;
+for (const field of Object.values(library.commands.deliver_sm?.params ?? {})) delete field.filter;
 
 /**
  * The package reads a TLV by its type and not by its length. The id of a receipt that some centres write without the zero at its

@@ -12,6 +12,7 @@ describe('a receipt', () => {
   const ID = 0x1e;
   const STATE = 0x427;
   const REFERENCE = 0x204;
+  const CALLBACK = 0x381;
   test.each<[string, [tag: number, octets: string][], object]>([
     [
       'as SMPP has them',
@@ -48,6 +49,15 @@ describe('a receipt', () => {
         [ID, 'a1'],
       ],
       { reference: 258 },
+    ],
+    [
+      'with an empty callback_num',
+      [
+        [CALLBACK, ''],
+        [ID, 'a1'],
+        [STATE, '\x02'],
+      ],
+      { to: '+12125550190' },
     ],
     [
       'with one that is empty',
