@@ -101,13 +101,16 @@ const WAYS_OUT: Record<string, string | undefined> = {
   '42501': 'Let the user of DATABASE_URL create tables there, or make it the owner of the database.',
 };
 
+/** A server that only reads: a standby, or an earlier primary after a failover. */
+const READ_ONLY = '25006';
+
 /**
- * Out of reach, starting, stopping, or without a free connection. An error without a code is the driver's own:
- * a connection that ended, or was not opened in time.
+ * Out of reach, starting, stopping, only reading for now, or without a free connection. An error without a code
+ * is the driver's own: a connection that ended, or was not opened in time.
  */
 export function isConnectionLoss(error: unknown): boolean {
   const { code, message } = error as { code?: unknown; message?: unknown };
-  if (typeof code === 'string') return /^(E(?!RR_)[A-Z_]+|57P0[1-3]|25P03|53300|08\d{3})$/.test(code);
+  if (typeof code === 'string') return /^(E(?!RR_)[A-Z_]+|57P0[1-35]|25P03|25006|53300|08\d{3})$/.test(code);
   return typeof message === 'string' && DRIVER_WORDS.test(message);
 }
 
@@ -119,6 +122,7 @@ function withPreparedStatements(pool: Pool, watch: PostgresWatch): PostgresPool 
   const prepared = {
     async connect() {
       const client = await pool.connect();
+      let isReadOnly = false;
       return accompanied({
         async query(text: string, values: unknown[]): Promise<QueryResult> {
           try {
@@ -130,10 +134,13 @@ function withPreparedStatements(pool: Pool, watch: PostgresWatch): PostgresPool 
             return await watch.over(client, () => client.query(query));
           } catch (error) {
             if (isStale(error)) names.forget(text);
+            isReadOnly ||= codeOf(error) === READ_ONLY;
             throw error;
           }
         },
-        release: () => client.release(),
+        // After a failover the connections to the earlier primary stay open, and are sound for all but writing. While they
+        // are used they would be kept for ever, though a new one leads to the new primary.
+        release: () => client.release(isReadOnly),
       });
     },
     connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),

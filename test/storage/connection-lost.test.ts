@@ -54,6 +54,22 @@ describeWithDatabase('a connection to PostgreSQL that is lost', (database) => {
   });
 });
 
+describeWithDatabase('a connection to a server that has become read-only', (database) => {
+  test('is replaced, so that the next statement reaches one that can be written to', async () => {
+    const db = (await database.open({ poolSize: 1 })).tables();
+    const write = () => sql`insert into written values (1)`.execute(db);
+    await sql`create table written (id int)`.execute(db);
+    // As after a failover: the connection to the earlier primary stays open, and a new one leads to the new primary.
+    await sql`set session characteristics as transaction read only`.execute(db);
+    const failure = await write().catch((error: unknown) => error);
+    expect([isUnavailable(failure), String(failure)]).toEqual([
+      true,
+      expect.stringContaining('read-only transaction'),
+    ]);
+    await write();
+  });
+});
+
 describeWithDatabase('a connection to PostgreSQL on which nothing comes any more', (database) => {
   let line: Line;
   let storage: Storage;

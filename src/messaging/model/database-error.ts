@@ -32,10 +32,11 @@ const CODES = new Set([
 ]);
 
 /**
- * PostgreSQL: connection exceptions, no connection left, shut down or starting up; our connection was ended,
- * because a transaction was idle for too long; and transactions rolled back because of a deadlock.
+ * PostgreSQL: connection exceptions; no connection, room on the disk or memory left; shut down, starting up, or only
+ * reading, as an earlier primary after a failover does; our connection was ended, because it or its transaction was idle
+ * for too long; and transactions rolled back because of a deadlock.
  */
-const SQL_STATES = /^(08...|25P03|53300|57P0[1-3]|40001|40P01)$/;
+const SQL_STATES = /^(08...|25006|25P03|53...|57P0[1-35]|40001|40P01)$/;
 
 /** Messages of the driver without a code. */
 const WORDS = [
