@@ -137,6 +137,8 @@ async function openStorageOf(options: AppOptions, databaseUrl: string, shutdown:
       openStorage({
         databaseUrl,
         onIndex: (index) => log.debug({ index }, 'Building an index'),
+        onLost: (error) =>
+          log.warn({ err: error }, 'Building indexes and filling columns was interrupted; going on'),
         onNewer: (migrations) =>
           log.warn(
             { migrations },

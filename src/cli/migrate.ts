@@ -18,6 +18,9 @@ export async function migrateDatabase({ json }: { json?: boolean }): Promise<voi
       if (!json && line !== shown) print(false, {}, [line]);
       shown = line;
     },
+    onLost: (error) => {
+      if (!json) print(false, {}, [`The connection was lost (${(error as Error).message}); going on.`]);
+    },
   });
   await storage.indexes.finally(() => storage.close());
   print(json, { upToDate: true }, ['The database schema is up to date.']);

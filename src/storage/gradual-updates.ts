@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
+import { type OnLost, onLastingConnection } from './lasting-work';
 
 /**
  * Fills a column of rows that are older than it, or copies something of them into another table. Rows that are written
@@ -37,18 +38,20 @@ export async function updateGradually(
   db: Kysely<unknown>,
   updates: readonly GradualUpdate[],
   onUpdate: OnUpdate = () => {},
+  onLost: OnLost = () => {},
 ): Promise<GradualUpdates> {
   if ((await missing(db, updates)).length === 0) return { done: Promise.resolve(), stop: async () => {} };
-  let isStopped = false;
-  const done = db.connection().execute(async (connection) => {
+  let stopped = false;
+  const isStopped = () => stopped;
+  const walk = async (connection: Kysely<unknown>) => {
     while (!(await takeLock(connection))) {
-      if (isStopped) return;
+      if (isStopped()) return;
       await delay(LIMITS.indexLockPauseMs);
     }
     try {
       for (const update of await missing(connection, updates)) {
-        await carryOut(connection, update, { isStopped: () => isStopped, onUpdate });
-        if (isStopped) return;
+        await carryOut(connection, update, { isStopped, onUpdate });
+        if (isStopped()) return;
         if (update.afterwards !== undefined) await sql.raw(update.afterwards).execute(connection);
         await sql`insert into gradual_updates (name) values (${update.name}) on conflict do nothing`.execute(
           connection,
@@ -57,12 +60,13 @@ export async function updateGradually(
     } finally {
       await sql`select pg_advisory_unlock(${LOCK}::bigint)`.execute(connection).catch(() => undefined);
     }
-  });
+  };
+  const done = onLastingConnection(db, walk, { isStopped, onLost });
   done.catch(() => undefined);
   return {
     done,
     async stop() {
-      isStopped = true;
+      stopped = true;
       await done.catch(() => undefined);
     },
   };

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../domain/limits';
+import { type OnLost, onLastingConnection } from './lasting-work';
 import { retired } from './migrate';
 import { splitStatements } from './split-statements';
 
@@ -27,13 +28,14 @@ export async function buildIndexes(
   db: Kysely<unknown>,
   text: string,
   onIndex: OnIndex = () => {},
+  onLost: OnLost = () => {},
 ): Promise<OnlineIndexes> {
   const missing = await missingSteps(db, text);
   if (missing.length === 0) return { done: Promise.resolve(), stop: async () => {} };
   let isStopped = false;
   let backend: number | undefined;
 
-  const done = db.connection().execute(async (connection) => {
+  const build = async (connection: Kysely<unknown>) => {
     await sql`set statement_timeout = 0`.execute(connection);
     try {
       while (!(await takeLock(connection))) {
@@ -56,7 +58,8 @@ export async function buildIndexes(
       await sql`select pg_advisory_unlock(${LOCK}::bigint)`.execute(connection).catch(() => undefined);
       await sql`reset statement_timeout`.execute(connection).catch(() => undefined);
     }
-  });
+  };
+  const done = onLastingConnection(db, build, { isStopped: () => isStopped, onLost });
   done.catch(() => undefined);
 
   return {
@@ -99,7 +102,8 @@ export function retireIndexes(
 
   const looked = ready.then(look);
   const working = (async () => {
-    let left = await looked;
+    await ready;
+    let left = await looked.catch(() => true);
     while (left && !stopped.signal.aborted) {
       await delay(lookMs, undefined, { ref: false, signal: stopped.signal });
       // A database that does not answer is asked again the next time.

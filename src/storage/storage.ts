@@ -2,6 +2,7 @@ import { type DatabaseIntrospector, Kysely, PostgresDialect, sql } from 'kysely'
 import { LIMITS } from '../domain/limits';
 import { isSmall } from './database-size';
 import { type GradualUpdates, type OnUpdate, updateGradually } from './gradual-updates';
+import type { OnLost } from './lasting-work';
 import { gradualUpdates, migrateToLatest, type OnNewer, onlineIndexes } from './migrate';
 import {
   buildIndexes,
@@ -60,6 +61,8 @@ export interface StorageOptions {
   onIndex?: OnIndex | undefined;
   onUpdate?: OnUpdate | undefined;
   onNewer?: OnNewer | undefined;
+  /** Building indexes or filling columns was interrupted, and begins anew. */
+  onLost?: OnLost | undefined;
 }
 
 /**
@@ -75,9 +78,9 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   try {
     await migrateToLatest(kysely, options.onNewer);
     const small = await isSmall(kysely);
-    updates = await updateGradually(kysely, gradualUpdates(), options.onUpdate);
+    updates = await updateGradually(kysely, gradualUpdates(), options.onUpdate, options.onLost);
     if (small) await updates.done;
-    indexes = await buildIndexes(kysely, onlineIndexes(), options.onIndex);
+    indexes = await buildIndexes(kysely, onlineIndexes(), options.onIndex, options.onLost);
     retiring = retireIndexes(kysely, Promise.all([updates.done, indexes.done]), options.retiredLookMs);
     if (small) await retiring.looked;
   } catch (error) {

@@ -1,10 +1,12 @@
 /** Proves that rows from before a column get its value in steps, and rows that are written meanwhile by themselves. */
 
 import { sql } from 'kysely';
+import { updateGradually } from '../../src/storage/gradual-updates';
 import { gradualUpdates } from '../../src/storage/migrate';
 import { openStorage, type Storage } from '../../src/storage/storage';
 import { openEarlier } from '../support/earlier-schema';
 import { describeWithDatabase } from '../support/storage';
+import { until } from '../support/until';
 
 const RECIPIENT = `insert into recipients (run_id, channel, seq, shard, contact_id, address, params, due_at, state)
   select 'run', 'sms', n, 0, 'c', 'a', '{}', now(), case when n % 2 = 0 then 'waiting' else 'pending' end
@@ -72,6 +74,41 @@ describeWithDatabase('columns of rows that are older', (database) => {
     expect(await counts()).toMatchObject({ flows: 4 });
     expect(new Set(told)).toEqual(new Set(['messages.flow']));
     await storage.close();
+  });
+
+  test('are filled on when the connection of the walk was lost, without a restart', async () => {
+    const place = await fromTheFirstVersion();
+    storage = await openStorage(place);
+    const beside = await openStorage({ ...place, poolSize: 1 });
+    await query("delete from gradual_updates where name = 'messages.flow'");
+    await query("update messages set flow = 0 where id = 'm3'");
+    const lost: unknown[] = [];
+    try {
+      // As another process does that works on the same.
+      const walk = await storage
+        .tables<unknown>()
+        .connection()
+        .execute(async (other) => {
+          await sql`select pg_advisory_lock(5209331847006271)`.execute(other);
+          const started = await updateGradually(beside.tables(), gradualUpdates(), undefined, (error) =>
+            lost.push(error),
+          );
+          const { rows } = await until('the walk waits', async () => {
+            const ended = await sql`select pg_terminate_backend(pid) from pg_stat_activity
+              where datname = current_database() and query like '%pg_try_advisory_lock%'
+                and pid <> pg_backend_pid()`.execute(other);
+            return ended.rows.length > 0 && ended;
+          });
+          expect(rows).toHaveLength(1);
+          await until('the loss is noticed', async () => lost.length > 0);
+          await sql`select pg_advisory_unlock(5209331847006271)`.execute(other);
+          return started;
+        });
+      await walk.done;
+      expect(await counts()).toMatchObject({ flows: 4 });
+    } finally {
+      await Promise.all([storage.close(), beside.close()]);
+    }
   });
 
   test('of a database that began with them are the database’s own work', async () => {
