@@ -1,4 +1,5 @@
 import { StartupError } from '../startup-error';
+import { lockDirectory } from '../storage/directory-lock';
 import { openTemporal, type Temporal } from '../temporal/connection';
 import { startDevServer } from '../temporal/dev-server';
 import { cacheDirectory, findTemporalExecutable } from '../temporal/executable';
@@ -41,6 +42,8 @@ export async function openTemporalModule(
     shutdown.add('temporal connection', () => handle.close());
     return { handle, address, uiUrl: undefined };
   }
+  // With a managed database the directory is ours already. Two servers on one file would each take it for theirs.
+  if (config.databaseUrl) shutdown.add('data directory', lockDirectory(config.dataDir));
   const server = await startDevServer({
     executable,
     dataDir: config.dataDir,

@@ -84,6 +84,20 @@ describe('fanfare up', () => {
     expect(second.output()).toMatch(/in use by process \d+/);
   }, 120_000);
 
+  test('lets one of two that start together have the data directory, also beside a database elsewhere', async () => {
+    const at = await place();
+    const both = [start(at), start({ ...at, env: { ...at.env, FANFARE_HTTP_PORT: '0' } })];
+    const refused = await Promise.race(
+      both.map(async (one) => {
+        expect(await one.exited).toBe(1);
+        return one;
+      }),
+    );
+    expect(refused.output()).toMatch(/in use by process \d+/);
+    const [other] = both.filter((one) => one !== refused);
+    await until('the other is ready', () => /Fanfare is ready/.test(other?.output() ?? ''));
+  }, 120_000);
+
   test('says that its database is damaged', async () => {
     const at = await place({ DATABASE_URL: '' });
     mkdirSync(join(at.dataDir, 'postgres'));
