@@ -25,8 +25,9 @@ export function connectionOf(databaseUrl) {
   const variables = {
     PGHOST: searchParams.get('host') ?? decodeURIComponent(url.hostname),
     PGPORT: searchParams.get('port') ?? url.port,
-    PGUSER: decodeURIComponent(url.username),
-    PGPASSWORD: decodeURIComponent(url.password),
+    // In the URL of a managed database, as the program's own driver reads it.
+    PGUSER: searchParams.get('user') ?? decodeURIComponent(url.username),
+    PGPASSWORD: searchParams.get('password') ?? decodeURIComponent(url.password),
     PGDATABASE: decodeURIComponent(url.pathname.slice(1)),
     PGSSLMODE: searchParams.get('sslmode') ?? '',
     PGSSLROOTCERT: searchParams.get('sslrootcert') ?? '',
