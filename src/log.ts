@@ -25,6 +25,8 @@ export function createLog(level: string): Log {
           '*.from',
           '*.address',
           '*["x-api-key"]',
+          // What PostgreSQL adds to an error quotes the row that was refused.
+          ...['err.detail', 'err.where', 'err.internalQuery'],
         ],
         censor: '[redacted]',
       },

@@ -55,9 +55,11 @@ export function serverSettings(
     logging_collector: 'off',
     log_checkpoints: 'off',
     log_line_prefix: '',
-    // The caller reports errors of statements, so the server logs only the levels above.
-    log_min_messages: 'warning',
+    // The caller reports errors of statements, so the server logs only the levels above, of which `log` is the first. Errors
+    // and their details name values of rows, which are addresses, and what the server says goes to the program's log.
+    log_min_messages: 'log',
     log_min_error_statement: 'panic',
+    log_error_verbosity: 'terse',
     log_timezone: 'UTC',
   };
 }

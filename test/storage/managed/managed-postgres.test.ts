@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import pino from 'pino';
 import { createLog } from '../../../src/log';
 import {
   type ManagedPostgres,
@@ -152,6 +153,21 @@ test('a server that is killed is brought back at the same socket, with all that 
   expect(server.pid).not.toBe(pid);
   expect(await kept(server.url)).toEqual([7]);
   expect(await findRunning(dataDir)).toMatchObject({ pid: server.pid });
+});
+
+test('the last words of a server that died hold nothing of the rows that statements were refused for', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const server = await start({ log });
+  await ask(server.url, 'create table persons (address text primary key)');
+  const insert = "insert into persons values ('ann@example.com')";
+  await ask(server.url, insert);
+  await expect(ask(server.url, insert)).rejects.toThrow('duplicate key');
+  await expect(ask(server.url, "select 'ann@example.com'::int")).rejects.toThrow('invalid input');
+  process.kill(server.pid, 'SIGKILL');
+  await until('it is back', () => lines.some((line) => line.includes('is running again')));
+  expect(lines.join('')).toContain('the PostgreSQL server died');
+  expect(lines.join('')).not.toContain('ann@example.com');
 });
 
 test('a statement that still computes when the server is killed does not keep it from coming back', async () => {
