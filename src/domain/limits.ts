@@ -1018,4 +1018,6 @@ export const LIMITS = {
   speechDirectoryBytes: 512 * MiB,
   /** Shortest time between two database queries for metrics, however many readers there are. */
   metricsQueryMs: 5_000,
+  /** How long a reader waits for one of them: Prometheus gives up all metrics after ten seconds. */
+  metricsAnswerMs: 8_000,
 } as const;

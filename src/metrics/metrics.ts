@@ -30,6 +30,9 @@ export interface MetricsSources {
   /** The pool of database connections, if there is one. */
   connections(): { open: number; idle: number; waiting: number } | undefined;
   onError(error: unknown): void;
+  /** Shortest time between two queries, and how long a reader waits for one. Shorter in tests. */
+  queryMs?: number;
+  answerMs?: number;
 }
 
 export interface WorkspaceSize {
@@ -152,10 +155,10 @@ function observeHandOvers(
  * reported.
  */
 function addQueried(registry: Registry, sources: MetricsSources): void {
-  const { outbox, runs, connections, onError } = sources;
+  const { outbox, runs, connections } = sources;
   const registers = [registry];
-  const askOutbox = atMostEvery(LIMITS.metricsQueryMs, outbox, onError);
-  const askRuns = atMostEvery(LIMITS.metricsQueryMs, runs, onError);
+  const askOutbox = atMostEvery(outbox, sources);
+  const askRuns = atMostEvery(runs, sources);
   const byChannel = (name: string, help: string, value: 'messages' | 'oldestSeconds') =>
     new Gauge({
       ...{ name, help, labelNames: ['channel'], registers },
@@ -179,8 +182,8 @@ function addQueried(registry: Registry, sources: MetricsSources): void {
       for (const [phase, count] of (await askRuns()) ?? []) this.set({ phase }, count);
     },
   });
-  addRecipients(registry, atMostEvery(LIMITS.metricsQueryMs, sources.recipients ?? none, onError));
-  addWorkspaces(registry, atMostEvery(LIMITS.metricsQueryMs, sources.workspaces ?? none, onError));
+  addRecipients(registry, atMostEvery(sources.recipients ?? none, sources));
+  addWorkspaces(registry, atMostEvery(sources.workspaces ?? none, sources));
   new Gauge({
     name: 'fanfare_database_connections',
     help: 'Connections to PostgreSQL, and who waits for one.',
@@ -251,22 +254,47 @@ function addWorkspaces(registry: Registry, ask: Ask<WorkspaceSize>): void {
   });
 }
 
-/** Runs one query at a time and keeps its result for a while, so that many readers cost no more than one. */
+/**
+ * Runs one query at a time and keeps its result for a while, so that many readers cost no more than one. A reader waits
+ * for it less long than Prometheus waits for all metrics, since a database that hangs would otherwise hide the rest.
+ */
 function atMostEvery<T>(
-  ms: number,
   ask: () => Promise<T>,
-  onError: (error: unknown) => void,
+  {
+    onError,
+    queryMs = LIMITS.metricsQueryMs,
+    answerMs = LIMITS.metricsAnswerMs,
+  }: Pick<MetricsSources, 'onError' | 'queryMs' | 'answerMs'>,
 ): () => Promise<T | undefined> {
   let answer: Promise<T | undefined> | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
+  let isAsking = false;
   return () => {
     const now = performance.now();
-    if (answer && now - askedAt < ms) return answer;
-    askedAt = now;
-    answer = ask().catch((error: unknown) => {
-      onError(error);
-      return undefined;
-    });
-    return answer;
+    if (!answer || (!isAsking && now - askedAt >= queryMs)) {
+      askedAt = now;
+      isAsking = true;
+      answer = ask()
+        .catch((error: unknown) => {
+          onError(error);
+          return undefined;
+        })
+        .finally(() => {
+          isAsking = false;
+        });
+    }
+    return inTime(answer, answerMs);
   };
+}
+
+async function inTime<T>(answer: Promise<T | undefined>, limitMs: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<undefined>((done) => {
+    timer = setTimeout(() => done(undefined), limitMs);
+  });
+  try {
+    return await Promise.race([answer, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -144,6 +144,31 @@ describe('reading metrics', () => {
     expect(errors).toHaveLength(2);
   });
 
+  test('a database that hangs leaves out what it would tell, and is asked nothing more until it answers', async () => {
+    let asked = 0;
+    let say: (answer: never[]) => void = () => undefined;
+    const metrics = createMetrics({
+      outbox: () => {
+        asked += 1;
+        return new Promise((done) => {
+          say = done;
+        });
+      },
+      runs: async () => new Map([['running', 1]]),
+      connections: () => undefined,
+      onError: () => undefined,
+      ...{ queryMs: 1, answerMs: 50 },
+    });
+    for (let i = 0; i < 3; i++) {
+      const text = await metrics.read();
+      expect(numberOf(text, 'fanfare_campaign_runs{phase="running"}')).toBe(1);
+      expect(text).not.toContain('fanfare_outbox_messages{');
+    }
+    expect(asked).toBe(1);
+    say([]);
+    expect(await metrics.read()).toContain('fanfare_outbox_messages{channel="sms"} 0');
+  });
+
   test('the API shows metrics to this machine and to a token, and to no caller behind a proxy without one', async () => {
     const metrics = away([]);
     const server = await listen({
