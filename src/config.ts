@@ -137,25 +137,26 @@ export const SECRETS = [
   ...['FANFARE_TWILIO_API_SECRET', 'FANFARE_TELNYX_API_KEY', 'FANFARE_VONAGE_SIGNATURE_SECRET'],
 ] as const;
 
-function withSecretsOfFiles(
-  environment: Record<string, string | undefined>,
-): Record<string, string | undefined> {
+/** The variables, those of files among them, and what is wrong with the files. */
+function withSecretsOfFiles(environment: Record<string, string | undefined>) {
   const read = { ...environment };
+  const findings: string[] = [];
   for (const name of SECRETS) {
     const file = environment[`${name}_FILE`];
     if (!file) continue;
-    if (environment[name])
-      throw new StartupError(`${name} and ${name}_FILE are both set`, 'Unset one of them.');
+    if (environment[name]) {
+      findings.push(`${name}: ${name}_FILE is set as well; unset one of them`);
+      continue;
+    }
     try {
       read[name] = readFileSync(file, 'utf8').trim();
     } catch (error) {
-      throw new StartupError(
-        `${name}_FILE is ${file}, which cannot be read: ${(error as NodeJS.ErrnoException).code}`,
-        'Give the user that Fanfare runs as the right to read it, or correct the path.',
+      findings.push(
+        `${name}_FILE: the file ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}; let the user that Fanfare runs as read it`,
       );
     }
   }
-  return read;
+  return { read, findings };
 }
 
 /** Fails with one StartupError that names every wrong variable. */
@@ -225,8 +226,8 @@ export function readConfig(given: Record<string, string | undefined>): Config {
 }
 
 function readVariables(given: Record<string, string | undefined>): Variables {
-  const environment = withSecretsOfFiles(given);
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const { read, findings } = withSecretsOfFiles(given);
+  const set = Object.fromEntries(Object.entries(read).filter(([, value]) => value !== ''));
   const parsed = VARIABLES.superRefine(needUrls, BESIDE)
     .superRefine(needTls, BESIDE)
     .superRefine(needSmtp, BESIDE)
@@ -234,8 +235,8 @@ function readVariables(given: Record<string, string | undefined>): Variables {
     .superRefine(needJsonTraces, BESIDE)
     .superRefine(needVendors, BESIDE)
     .safeParse(set);
-  if (!parsed.success) {
-    const findings = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  for (const { path, message } of parsed.error?.issues ?? []) findings.push(`${path.join('.')}: ${message}`);
+  if (!parsed.success || findings.length > 0) {
     throw new StartupError(
       `Wrong configuration: ${findings.join('; ')}`,
       'Correct or unset these variables; docs/configuration.md lists what each may hold.',

@@ -21,12 +21,28 @@ describe('a secret in a file', () => {
 
   test('is refused beside the variable, and where it cannot be read, and is not repeated', () => {
     expect(refusal({ DATABASE_URL: url, DATABASE_URL_FILE: file })).toBe(
-      'DATABASE_URL and DATABASE_URL_FILE are both set',
+      'Wrong configuration: DATABASE_URL: DATABASE_URL_FILE is set as well; unset one of them',
     );
-    expect(refusal({ FANFARE_API_KEY_FILE: join(directory, 'none') })).toMatch(/cannot be read: ENOENT/);
+    expect(refusal({ FANFARE_API_KEY_FILE: join(directory, 'none') })).toMatch(
+      /FANFARE_API_KEY_FILE: the file .* cannot be read: ENOENT/,
+    );
     const wrong = join(directory, 'wrong');
     writeFileSync(wrong, 'mysql://a-password@db');
     expect(refusal({ DATABASE_URL_FILE: wrong })).not.toContain('a-password');
+  });
+
+  test('that is wrong is named together with every other finding', () => {
+    const none = join(directory, 'none');
+    const said = refusal({
+      ...{ DATABASE_URL: url, DATABASE_URL_FILE: file, FANFARE_API_KEY_FILE: none },
+      ...{ FANFARE_CLIENT_SECRET_FILE: none, LOG_LEVEL: 'loud' },
+    });
+    expect([...said.matchAll(/[A-Z_]{5,}(?=: )/g)].map(([name]) => name).sort()).toEqual([
+      'DATABASE_URL',
+      'FANFARE_API_KEY_FILE',
+      'FANFARE_CLIENT_SECRET_FILE',
+      'LOG_LEVEL',
+    ]);
   });
 
   test('can hold each secret that there is a variable for', () => {
