@@ -210,7 +210,7 @@ export async function migrateToLatest(kysely: Kysely<unknown>, onNewer: OnNewer 
   for (let tries = 1; ; tries++) {
     const error = await tryToMigrate(kysely);
     if (error === undefined) return;
-    if (!isLockTimeout(error) || tries === LIMITS.migrationTries) throw error;
+    if (!isLockedOut(error) || tries === LIMITS.migrationTries) throw error;
     await delay(LIMITS.migrationPauseMs);
   }
 }
@@ -260,5 +260,9 @@ async function migrationsOfNewerBuilds(kysely: Kysely<unknown>): Promise<string[
   return rows.map(({ name }) => name).filter((name) => !(name in MIGRATIONS));
 }
 
-/** PostgreSQL's lock_not_available. */
-const isLockTimeout = (error: unknown) => (error as { code?: unknown }).code === '55P03';
+/**
+ * PostgreSQL's lock_not_available and deadlock_detected: a transaction that writes to two tables in another order than the
+ * migration changes them may win.
+ */
+const isLockedOut = (error: unknown) =>
+  ['55P03', '40P01'].includes(String((error as { code?: unknown }).code));

@@ -6,6 +6,7 @@ import { MIGRATIONS, migrateToLatest } from '../../src/storage/migrate';
 import { openStorage } from '../../src/storage/storage';
 import { openEarlier } from '../support/earlier-schema';
 import { describeWithDatabase } from '../support/storage';
+import { until } from '../support/until';
 
 describeWithDatabase('migrations', (database) => {
   test('an empty database gets the schema, and opening it again changes nothing', async () => {
@@ -75,6 +76,36 @@ describeWithDatabase('migrations', (database) => {
     const { rows } = await sql`select * from workspace_stops`.execute(after.tables());
     await after.close();
     expect(rows).toEqual([]);
+  });
+
+  test('a migration that traffic has locked against it is tried again', async () => {
+    const place = await database.place({ migrated: true });
+    const [storage, beside] = [await openStorage(place), await openStorage(place)];
+    MIGRATIONS['9999-two-tables'] =
+      'alter table contacts add one int;\nalter table contact_lists add two int;\n';
+    try {
+      let migrating: Promise<void> | undefined;
+      await beside
+        .tables<unknown>()
+        .transaction()
+        .execute(async (tx) => {
+          await sql`lock table contact_lists in row exclusive mode`.execute(tx);
+          migrating = migrateToLatest(storage.tables());
+          migrating.catch(() => undefined);
+          await until('the migration waits', async () => {
+            const { rows } = await sql`
+              select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+                and query like '%add two%'`.execute(beside.tables());
+            return rows.length > 0;
+          });
+          await sql`lock table contacts in row exclusive mode`.execute(tx);
+        });
+      await migrating;
+      await sql`select one, two from contacts, contact_lists`.execute(storage.tables());
+    } finally {
+      delete MIGRATIONS['9999-two-tables'];
+      await Promise.all([storage.close(), beside.close()]);
+    }
   });
 
   test('many that open an empty database at once all find it migrated', async () => {
