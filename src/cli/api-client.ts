@@ -69,12 +69,13 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     if (call.base === 'send' && apiKey === undefined) throw noApiKey();
     if (!hasAnswered) {
       try {
-        const first = await transport.read({ ...call, signal, retries: 0 }, take);
-        hasAnswered = true;
-        return first;
+        return await transport.read({ ...call, signal, retries: 0 }, (answer) => {
+          hasAnswered = true;
+          return take(answer);
+        });
       } catch (error) {
         if (!(error instanceof FanfareError)) throw error;
-        if (error.status === 0) throw nothingThere(baseUrl, error);
+        if (error.status === 0 && !hasAnswered) throw nothingThere(baseUrl, error);
         hasAnswered = true;
         if (!error.isForTheMoment) throw error;
       }

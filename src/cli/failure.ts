@@ -26,6 +26,11 @@ export function reportFailure(error: unknown, { json }: { json: boolean }): numb
     process.stderr.write(`fanfare: ${error.message}\n${wayOut ? `${wayOut}\n` : ''}`);
     const { code, status, message, errors } = error;
     if (json) printFailure({ code, status, message, wayOut, errors });
+  } else if (error instanceof Error && error.name === 'AbortError') {
+    // Ctrl-C, while a command waited for an answer.
+    const message = 'Stopped before it was done; what was sent until then may have taken effect';
+    process.stderr.write(`fanfare: ${message}\n`);
+    if (json) printFailure({ code: 'failed', message });
   } else {
     createLog('error').fatal({ err: error }, 'unexpected failure');
     if (json) printFailure({ code: 'unexpected', message: 'An unexpected failure; it is in the log' });

@@ -73,7 +73,16 @@ export class Transport {
 
   /** Reads a successful answer with `take`. If the reading breaks off, the call is tried again. */
   async read<T>(call: Call, take: (answer: Response) => Promise<T>): Promise<T> {
-    return this.repeated(call, async () => take(await this.once(call)));
+    return this.repeated(call, async () => {
+      try {
+        return await take(await this.once(call));
+      } catch (error) {
+        if (!isBrokenOff(error)) throw error;
+        const { origin } = new URL(this.urls[call.base ?? 'app']);
+        const message = `${origin} broke off its answer`;
+        throw new FanfareError(message, { code: 'connection_lost', status: 0, cause: error });
+      }
+    });
   }
 
   /** One answer to be read as it comes, tried once; with the stream's own rules for trying again. */
@@ -100,7 +109,7 @@ export class Transport {
   /** With the proof at hand, and once more with a new one if it is refused. */
   private async once(call: Call): Promise<Response> {
     for (let attempt = 1; ; attempt++) {
-      const proof = await this.access.proof();
+      const proof = await withSignal(this.access.proof(), call.signal);
       const answer = await this.send(call, proof);
       if (answer.status < 300) return answer;
       if (answer.status !== 401 || attempt > 1 || call.text?.once) {
@@ -160,16 +169,35 @@ export function clientTransport(options: ClientOptions): Transport {
   return new Transport(options, (ask) => tokenAccess({ ...options, authUrl }, ask));
 }
 
+/** Ends the caller's wait for what other calls wait for as well. */
+async function withSignal<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  signal.throwIfAborted();
+  let stop: () => void = () => undefined;
+  const stopped = new Promise<never>((_, fail) => {
+    stop = () => fail(signal.reason);
+  });
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([work, stopped]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** While it was read: its connection was lost, or nothing came for as long as one try may take. */
+function isBrokenOff(error: unknown): boolean {
+  const { name, message } = error as { name?: unknown; message?: unknown };
+  return name === 'TimeoutError' || (name === 'TypeError' && message === 'terminated');
+}
+
 const isInProgress = (error: unknown): boolean =>
   error instanceof FanfareError && error.code === 'idempotency_in_progress';
 
 /** With full jitter, so that what failed together does not come back together; `undefined`: not again. */
 function retryDelay(error: unknown, failed: number): number | undefined {
-  // An answer that broke off while it was read is no error of ours.
-  const isOurs = error instanceof FanfareError;
-  if (isOurs && !error.isForTheMoment) return undefined;
-  if (!isOurs && !(error instanceof TypeError && error.message === 'terminated')) return undefined;
-  const told = isOurs ? error.retryAfterMs : undefined;
+  if (!(error instanceof FanfareError) || !error.isForTheMoment) return undefined;
+  const told = error.retryAfterMs;
   if (told !== undefined && told > PATIENCE_MS) return undefined;
   const most = Math.min(FIRST_DELAY_MS * 2 ** failed, LAST_DELAY_MS);
   return (told ?? 0) + Math.random() * most;

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeCredentials } from '../../src/credentials/credentials';
@@ -52,6 +55,30 @@ describeWithDatabase('commands with --json that steer a workspace', (database) =
       }
       const { answer } = await fanfare('user create --email nobody');
       expect(answer).toMatchObject({ code: 'invalid_request', errors: [{ path: 'email' }] });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'that are stopped while they wait for an answer say so, and not that something unexpected happened',
+    async () => {
+      const silent = createServer(() => undefined);
+      await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
+      const { port } = silent.address() as AddressInfo;
+      const { child, ended } = runFanfare(['contacts', 'import', 'lst_1', __filename, '--json'], {
+        ...{ FANFARE_DATA_DIR: dataDir, LOG_LEVEL: 'info' },
+        FANFARE_APP_URL: `http://127.0.0.1:${port}`,
+      });
+      await once(silent, 'connection');
+      child.kill('SIGINT');
+      const { code, err, out } = await ended;
+      silent.closeAllConnections();
+      silent.close();
+      expect([code, err.trim().split('\n')]).toEqual([
+        1,
+        [expect.stringMatching(/^fanfare: Stopped before/)],
+      ]);
+      expect(JSON.parse(out)).toMatchObject({ result: 'error', code: 'failed' });
     },
     TIMEOUT_MS,
   );

@@ -114,6 +114,25 @@ describe('the client', () => {
     await expect(client({ retries: 0 }).start('cmp_1')).rejects.toMatchObject({ status: 409 });
   });
 
+  test.each(['breaks off', 'stands still'])(
+    'repeats a call whose answer %s, and says so if it stays so',
+    async (how) => {
+      let whole = 1;
+      answer = (_, response) => {
+        if (whole-- === 0) return void reply(response, 200, { data: { id: 'cmp_1' } });
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.write('{"data":', () => how === 'breaks off' && response.destroy());
+      };
+      const one = client({ timeoutMs: 300, retries: 1 });
+      expect(await one.campaign('a')).toEqual({ id: 'cmp_1' });
+      whole = -1;
+      await expect(one.campaign('a')).rejects.toMatchObject({
+        ...{ name: 'FanfareError', code: 'connection_lost', status: 0 },
+      });
+      expect(seen).toHaveLength(4);
+    },
+  );
+
   test('gives up after as many tries as it may make', async () => {
     scripted(503, 503, 503, 503);
     await expect(client({ retries: 2 }).campaign('a')).rejects.toMatchObject({ status: 503 });
@@ -138,6 +157,21 @@ describe('the client', () => {
     await expect(client().campaign('a')).rejects.toMatchObject({ status: 429, retryAfterMs: 3_600_000 });
     expect(seen).toHaveLength(2);
   });
+
+  test('stops when its caller does also while it waits for a token', async () => {
+    const silent = createServer(() => undefined);
+    await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
+    const authUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const signal = AbortSignal.timeout(100);
+    try {
+      await expect(client({ authUrl }).campaign('a', { signal })).rejects.toMatchObject({
+        name: 'TimeoutError',
+      });
+    } finally {
+      silent.closeAllConnections();
+      silent.close();
+    }
+  }, 5_000);
 
   test('stops when its caller does', async () => {
     const stop = new AbortController();
