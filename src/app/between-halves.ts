@@ -44,7 +44,8 @@ export function policySource(db: Kysely<CampaignTables>, now: () => number = Dat
   );
   return (workspaceId) => {
     const kept = known.get(workspaceId);
-    if (kept && now() - kept.readAt < LIMITS.policyCacheMs) return kept.policy;
+    // A clock that was set back would keep it until the clock is there again.
+    if (kept && Math.abs(now() - kept.readAt) < LIMITS.policyCacheMs) return kept.policy;
     const reading = readPolicy(db, workspaceId);
     const entry: { policy: MaybePromise<WorkspacePolicy | undefined>; readAt: number } = {
       policy: reading,

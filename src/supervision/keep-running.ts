@@ -47,14 +47,14 @@ export function keepRunning(
   async function supervise(): Promise<void> {
     let restarts = 0;
     for (;;) {
-      const startedAt = Date.now();
+      const startedAt = performance.now();
       const watched = new AbortController();
       void endWhenSick(current, options, watched.signal);
       const { code } = await current.process.ended;
       watched.abort();
       if (stopping.signal.aborted) return;
       options.log.error({ code, output: current.process.tail() }, `the ${options.name} died`);
-      if (Date.now() - startedAt > STABLE_AFTER_MS) restarts = 0;
+      if (performance.now() - startedAt > STABLE_AFTER_MS) restarts = 0;
       let next: RunningServer | undefined;
       let lastError = new Error(`the ${options.name} died again and again`);
       while (!next && restarts < RESTARTS_MAX && !stopping.signal.aborted) {
@@ -107,8 +107,9 @@ async function endWhenSick(
       sickSince = undefined;
       continue;
     }
-    sickSince ??= Date.now();
-    const sickMs = Date.now() - sickSince;
+    // By a clock that is never set, so that a jump neither restarts a server nor spares one.
+    sickSince ??= performance.now();
+    const sickMs = Math.round(performance.now() - sickSince);
     const restartAfterMs = health.restartAfterMs(why);
     log.warn(
       { why, sickMs },

@@ -49,7 +49,8 @@ export function createCredentialCache<Holder>(options: {
     find(secret) {
       const hash = hashSecret(secret);
       const entry = known.get(hash);
-      const ageMs = entry ? now() - entry.readAt : Number.POSITIVE_INFINITY;
+      // What a clock that was set back makes younger than new counts as old; it would hold until the clock is there again.
+      const ageMs = entry ? Math.abs(now() - entry.readAt) : Number.POSITIVE_INFINITY;
       if (!entry || ageMs >= LIMITS.authCacheSeconds * 1_000) return read(hash);
       // If the refresh fails, the entry grows old; then a request waits for the query and gets its error.
       if (ageMs >= LIMITS.authRefreshSeconds * 1_000) read(hash).catch(() => undefined);

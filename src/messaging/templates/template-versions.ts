@@ -62,7 +62,8 @@ export function createTemplateVersions(db: Kysely<MessagingTables>): TemplateVer
     const key = `${workspaceId}/${templateId}`;
     if (version !== undefined) return versions.get(`${key}/${version}`);
     const last = newest.get(key);
-    if (!last || Date.now() - last.readAt >= NEWEST_KNOWN_FOR_MS) return undefined;
+    // A clock that was set back would keep it the newest until the clock is there again.
+    if (!last || Math.abs(Date.now() - last.readAt) >= NEWEST_KNOWN_FOR_MS) return undefined;
     return versions.get(`${key}/${last.version}`);
   }
 

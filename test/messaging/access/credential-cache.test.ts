@@ -31,6 +31,14 @@ describe('remembered credentials', () => {
     expect(asked).toHaveLength(1);
   });
 
+  test('a credential that was read before the clock was set back is read again', async () => {
+    const { asked, clock, cache } = await knownCache();
+    clock.nowMs = -3_600_000;
+    const after = cache.find('s');
+    asked[1]?.answer(undefined);
+    expect(await after).toBeUndefined();
+  });
+
   test('a credential in steady use needs no wait for the database, and its revocation soon counts', async () => {
     const { asked, clock, cache } = await knownCache();
     for (clock.nowMs = 100; clock.nowMs < 2_000; clock.nowMs += 100) await cache.find('s');

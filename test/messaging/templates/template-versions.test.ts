@@ -31,6 +31,16 @@ describeWithDatabase('compiled template versions', (database) => {
   const render = async (id: string, version?: number, from = versions) =>
     (await from.get('ws_a', id, version))?.body.render({ NAME: 'Ö & <b>' });
 
+  test('a newer version is found after the clock was set back', async () => {
+    const id = await create('sms', { body: 'one' });
+    const elsewhere = createTemplateVersions(db);
+    expect(await render(id, undefined, elsewhere)).toBe('one');
+    await replace(id, 'two');
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 3_600_000);
+    expect(await render(id, undefined, elsewhere)).toBe('two');
+    clock.mockRestore();
+  });
+
   test('values are escaped for where they land', async () => {
     expect(await render(await create('sms', { body: 'Hi {{NAME}}' }))).toBe('Hi Ö & <b>');
     expect(await render(await create('voice', { body: '<Say>{{NAME}}</Say>' }))).toBe(
