@@ -41,7 +41,16 @@ export function lockDirectory(directory: string): () => void {
 
 /** The process that owns the directory, if there is one. */
 export function ownerOf(directory: string): number | undefined {
-  return existsSync(directory) ? livingOwner(directory) : undefined;
+  if (!existsSync(directory)) return undefined;
+  try {
+    return livingOwner(directory);
+  } catch (error) {
+    throw new StartupError(
+      `The data directory ${directory} cannot be read: ${(error as Error).message}`,
+      'Give this user read access to it, or set FANFARE_DATA_DIR to another directory.',
+      { cause: error },
+    );
+  }
 }
 
 interface Owner {

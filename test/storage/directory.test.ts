@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { StartupError } from '../../src/startup-error';
-import { lockDirectory } from '../../src/storage/directory-lock';
+import { lockDirectory, ownerOf } from '../../src/storage/directory-lock';
 
 const BUILT_LOCK = resolve(__dirname, '../../dist/src/storage/directory-lock.js');
 
@@ -23,6 +23,12 @@ describe('the lock on a data directory', () => {
     expect(refused.message).toContain(`in use by process ${process.pid}`);
     expect(refused.wayOut).toContain('FANFARE_DATA_DIR');
     release();
+  });
+
+  test('the owner of what cannot be read is told with the way out', () => {
+    const file = join(directory, 'file');
+    writeFileSync(file, '');
+    expect(refusal(() => ownerOf(file)).wayOut).toContain('FANFARE_DATA_DIR');
   });
 
   test('after release the next opener gets it', () => {
