@@ -17,6 +17,7 @@ test('the same seed gives the same schedule, another seed another', () => {
     'kill serve',
     'kill serve-2',
     'kill temporal',
+    'kill voice',
     'pause campaigns',
     'refuse account',
     'stall orchestrator',
@@ -24,6 +25,7 @@ test('the same seed gives the same schedule, another seed another', () => {
     'stall sender-2',
     'stall serve',
     'stall serve-2',
+    'stall voice',
     'stop workspace',
   ]);
   const onUp = new Set(planFaults(7, 600_000, { installation: 'up' }).map(({ target }) => target));
