@@ -13,10 +13,14 @@ import './design/components.css';
 
 applyTheme(chosenTheme());
 
-const queries = createQueries(() => {
-  // The session has ended: the routes ask for it again, and lead to the sign-in page and back.
-  queries.removeQueries({ queryKey: sessionQuery.queryKey });
-  void router.invalidate();
+const queries = createQueries({
+  // The routes ask for the session again, and lead to the sign-in page and back.
+  onSignedOut() {
+    queries.removeQueries({ queryKey: sessionQuery.queryKey });
+    void router.invalidate();
+  },
+  // Nothing on the page is of the other person's workspace.
+  onAnotherUser: () => location.assign('/console/'),
 });
 const router = createConsoleRouter(queries);
 

@@ -97,6 +97,14 @@ describeWithDatabase('callers', (database) => {
     expect([missing.status, missing.body.errors[0].path]).toEqual([422, 'x-user-id']);
   });
 
+  test('a route takes no cookie of another user than the one who is named', async () => {
+    for (const kind of ['app', 'campaign', 'session'] as const) {
+      const mismatch = await get(kind, { cookie, 'x-user-id': other.user.id });
+      expect([kind, mismatch.status, mismatch.body.code]).toEqual([kind, 403, 'user_mismatch']);
+    }
+    expect((await get('app', { cookie, 'x-user-id': '' })).status).toBe(200);
+  });
+
   test('a campaign route with a Bearer token records the acting user, if it is named', async () => {
     expect((await get('campaign', { ...bearer, 'x-user-id': 'usr_9' })).body.userId).toBe('usr_9');
     expect((await get('campaign', bearer)).body.userId).toBeUndefined();

@@ -1,16 +1,24 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { ApiProblem, isProblem } from './problem';
 
-/** The cache of answers. `onSignedOut` is called when the server no longer knows the session. */
-export function createQueries(onSignedOut: () => void): QueryClient {
+interface Endings {
+  /** The server no longer knows the session. */
+  onSignedOut(): void;
+  /** The browser's session is another person's by now, who has signed in on another page. */
+  onAnotherUser(): void;
+}
+
+/** The cache of answers. */
+export function createQueries({ onSignedOut, onAnotherUser }: Endings): QueryClient {
   const onError = (error: unknown) => {
+    if (isProblem(error, 403, 'user_mismatch')) onAnotherUser();
     if (isProblem(error, 401, 'unauthenticated')) onSignedOut();
   };
   return new QueryClient({
     queryCache: new QueryCache({
       onError: (error, query) => {
         // Routes ask for the session themselves, and lead to the form when there is none.
-        if (query.queryKey[0] !== 'session') onError(error);
+        if (query.queryKey[0] !== 'session' || isProblem(error, 403)) onError(error);
       },
     }),
     mutationCache: new MutationCache({

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { THEME_KEY } from '../shell/theme';
 import { actAs, call } from './client';
-import { ApiProblem } from './problem';
+import { ApiProblem, isProblem } from './problem';
 import type {
   LogInData,
   LogInResponse,
@@ -24,7 +24,7 @@ export const sessionQuery = queryOptions({
   queryFn: async ({ signal }): Promise<User> => {
     if (!mayHaveSession) throw new ApiProblem(401, 'unauthenticated', '', '', undefined, [], undefined);
     const { user } = await call<WhoAmIData, WhoAmIResponse>('GET', '/api/session', { signal });
-    actAs(user.id);
+    begin(user);
     return user;
   },
 });
@@ -33,19 +33,37 @@ export async function signIn(email: string, password: string, totp: string | und
   const body = { email, password, ...(totp ? { totp } : {}) };
   const { user } = await call<LogInData, LogInResponse>('POST', '/api/session', { body });
   mayHaveSession = true;
-  actAs(user.id);
+  begin(user);
   return user;
 }
 
 export async function signOut(): Promise<void> {
-  await call<LogOutData, LogOutResponse>('DELETE', '/api/session');
+  try {
+    await call<LogOutData, LogOutResponse>('DELETE', '/api/session');
+  } catch (error) {
+    // One that has ended already is what was asked for.
+    if (!isProblem(error, 401)) throw error;
+  }
   mayHaveSession = false;
   actAs(undefined);
-  forgetDrafts();
+  for (const store of STORES) forgetDrafts(store);
+}
+
+const STORES = [localStorage, sessionStorage];
+/** Whose drafts a store holds. */
+const OWNER_KEY = 'fanfare.user';
+
+/** A session may end without `signOut`, and another person may sign in after it, here or on another page. */
+function begin({ id }: User): void {
+  actAs(id);
+  for (const store of STORES) {
+    const owner = store.getItem(OWNER_KEY);
+    if (owner !== null && owner !== id) forgetDrafts(store);
+    store.setItem(OWNER_KEY, id);
+  }
 }
 
 /** Drafts may hold recipients, and the next person at this browser may be another. How the console looks stays. */
-function forgetDrafts(): void {
-  sessionStorage.clear();
-  for (const key of Object.keys(localStorage)) if (key !== THEME_KEY) localStorage.removeItem(key);
+function forgetDrafts(store: Storage): void {
+  for (const key of Object.keys(store)) if (key !== THEME_KEY) store.removeItem(key);
 }

@@ -2309,10 +2309,10 @@ export type ReadInstallationErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -2549,10 +2549,10 @@ export type LogOutErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'user_mismatch' | 'cross_site';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -2598,6 +2598,12 @@ export type WhoAmIErrors = {
      */
     401: Problem & {
         code?: 'unauthenticated';
+    };
+    /**
+     * User does not match the session (`user_mismatch`).
+     */
+    403: Problem & {
+        code?: 'user_mismatch';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -2784,10 +2790,10 @@ export type ChangeOwnPasswordErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Current password is wrong (`wrong_password`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Current password is wrong (`wrong_password`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'wrong_password';
+        code?: 'user_mismatch' | 'cross_site' | 'wrong_password';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -2858,6 +2864,12 @@ export type ListOwnSessionsErrors = {
         code?: 'unauthenticated';
     };
     /**
+     * User does not match the session (`user_mismatch`).
+     */
+    403: Problem & {
+        code?: 'user_mismatch';
+    };
+    /**
      * Too many requests of this workspace (`too_many_requests`).
      */
     429: Problem & {
@@ -2904,10 +2916,10 @@ export type EndOwnSessionErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'user_mismatch' | 'cross_site';
     };
     /**
      * Not found (`not_found`).
@@ -2966,10 +2978,10 @@ export type TurnOffTotpErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'user_mismatch' | 'cross_site';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -3024,10 +3036,10 @@ export type SetUpTotpErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`).
      */
     403: Problem & {
-        code?: 'cross_site';
+        code?: 'user_mismatch' | 'cross_site';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -3114,10 +3126,10 @@ export type ResetTotpErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -3183,10 +3195,10 @@ export type ListUsersErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -3269,10 +3281,10 @@ export type CreateUserErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -3362,10 +3374,10 @@ export type ChangeUserErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -3464,10 +3476,10 @@ export type DisableUserErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -3566,10 +3578,10 @@ export type EnableUserErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -3668,10 +3680,10 @@ export type ResetPasswordErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -3763,10 +3775,10 @@ export type ListClientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -3848,10 +3860,10 @@ export type CreateClientErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -3945,10 +3957,10 @@ export type RotateSecretErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -4047,10 +4059,10 @@ export type DisableClientErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -4143,10 +4155,10 @@ export type EnableClientErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -4232,10 +4244,10 @@ export type ListApiKeysErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -4317,10 +4329,10 @@ export type CreateApiKeyErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -4399,10 +4411,10 @@ export type RevokeApiKeyErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -4464,10 +4476,10 @@ export type ListWorkspacesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -4546,10 +4558,10 @@ export type CreateWorkspaceErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -4667,10 +4679,10 @@ export type ListAuditErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -4730,10 +4742,10 @@ export type ReadAuditChainErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -4780,10 +4792,10 @@ export type ListAccountsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -4995,10 +5007,10 @@ export type CreateAccountErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -5077,10 +5089,10 @@ export type DeleteAccountErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -5149,10 +5161,10 @@ export type GetAccountErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -5234,10 +5246,10 @@ export type ChangeAccountErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -5337,10 +5349,10 @@ export type ReopenSendersErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -5425,10 +5437,10 @@ export type CheckAccountErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -5490,10 +5502,10 @@ export type GetRoutesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -5561,10 +5573,10 @@ export type PutRoutesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -5637,10 +5649,10 @@ export type ListSendersErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'user_mismatch' | 'forbidden';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -5707,10 +5719,10 @@ export type RegisterSenderErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -5789,10 +5801,10 @@ export type DeleteSenderErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden';
     };
     /**
      * Not found (`not_found`).
@@ -5863,10 +5875,10 @@ export type ListTemplatesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -5970,10 +5982,10 @@ export type CreateTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -6051,10 +6063,10 @@ export type ArchiveTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6120,10 +6132,10 @@ export type ReadTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6239,10 +6251,10 @@ export type ReplaceTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6339,10 +6351,10 @@ export type ListTemplateVersionsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6416,10 +6428,10 @@ export type PreviewTemplateErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -6524,10 +6536,10 @@ export type SendTestMessageErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -7466,10 +7478,10 @@ export type LiftSenderLimitErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -7540,10 +7552,10 @@ export type ListSenderLimitsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -7619,10 +7631,10 @@ export type SetSenderLimitErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -7697,10 +7709,10 @@ export type LiftSuppressionErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -7779,10 +7791,10 @@ export type ListSuppressionsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -7863,10 +7875,10 @@ export type AddSuppressionErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -7957,10 +7969,10 @@ export type ExportSuppressionsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -8005,10 +8017,10 @@ export type ListWebhooksErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -8088,10 +8100,10 @@ export type CreateWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -8170,10 +8182,10 @@ export type DeleteWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8236,10 +8248,10 @@ export type ReadWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8311,10 +8323,10 @@ export type ChangeWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8413,10 +8425,10 @@ export type RotateWebhookSecretErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8521,10 +8533,10 @@ export type TestWebhookErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8622,10 +8634,10 @@ export type ListWebhookDeliveriesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8702,10 +8714,10 @@ export type RedeliverWebhookDeliveryErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -8805,10 +8817,10 @@ export type RedeliverFailedDeliveriesErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -9473,10 +9485,10 @@ export type EndStopErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -9611,10 +9623,10 @@ export type BeginStopErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -9747,10 +9759,10 @@ export type ReadPolicyErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).
@@ -9860,10 +9872,10 @@ export type SetPolicyErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -9948,10 +9960,10 @@ export type ReadContactTimelineErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10027,10 +10039,10 @@ export type FindContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -10094,10 +10106,10 @@ export type EraseContactErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10166,10 +10178,10 @@ export type ReadContactErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10236,10 +10248,10 @@ export type ChangeContactErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10330,10 +10342,10 @@ export type ExportContactErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10399,10 +10411,10 @@ export type ListContactListsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Request is not valid (`invalid_request`).
@@ -10480,10 +10492,10 @@ export type CreateContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -10562,10 +10574,10 @@ export type DeleteContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10634,10 +10646,10 @@ export type ReadContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10706,10 +10718,10 @@ export type RenameContactListErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10804,10 +10816,10 @@ export type ListContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10891,10 +10903,10 @@ export type ImportContactsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -10986,10 +10998,10 @@ export type RemoveContactErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11355,10 +11367,10 @@ export type CreateCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11659,10 +11671,10 @@ export type DryRunCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11849,10 +11861,10 @@ export type ChangeCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -11961,10 +11973,10 @@ export type DuplicateCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -12073,10 +12085,10 @@ export type StartCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -12185,10 +12197,10 @@ export type PauseCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -12297,10 +12309,10 @@ export type ResumeCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -12409,10 +12421,10 @@ export type CancelCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -12528,10 +12540,10 @@ export type RetryFailedRecipientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -12643,10 +12655,10 @@ export type ReleaseCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -12918,10 +12930,10 @@ export type ApproveCampaignErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). A client cannot do this (`user_required`). Own campaigns are approved by others (`own_campaign`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). A client cannot do this (`user_required`). Own campaigns are approved by others (`own_campaign`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'user_required' | 'own_campaign';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'user_required' | 'own_campaign';
     };
     /**
      * Not found (`not_found`).
@@ -13130,10 +13142,10 @@ export type AddCampaignRecipientsErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). User does not match the session (`user_mismatch`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'user_mismatch' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -13978,10 +13990,10 @@ export type CreateDurableSendErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Request took too long to arrive (`request_timeout`).
@@ -14054,10 +14066,10 @@ export type CancelDurableSendErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Cross-site request refused (`cross_site`). Not allowed (`forbidden`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'cross_site' | 'forbidden' | 'scope_missing';
+        code?: 'user_mismatch' | 'cross_site' | 'forbidden' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).
@@ -14133,10 +14145,10 @@ export type ReadDurableSendErrors = {
         code?: 'unauthenticated';
     };
     /**
-     * Client or key without the scope (`scope_missing`).
+     * User does not match the session (`user_mismatch`). Client or key without the scope (`scope_missing`).
      */
     403: Problem & {
-        code?: 'scope_missing';
+        code?: 'user_mismatch' | 'scope_missing';
     };
     /**
      * Not found (`not_found`).

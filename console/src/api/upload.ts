@@ -1,3 +1,4 @@
+import { headersOfUser } from './client';
 import { ApiProblem, problemOf, Unreachable } from './problem';
 import { reachability } from './reachability';
 
@@ -20,6 +21,7 @@ export function upload<Report>({ address, file, onProgress, signal }: Upload): P
     request.open('POST', address);
     request.setRequestHeader('accept', 'application/json');
     request.setRequestHeader('content-type', 'text/csv; charset=utf-8');
+    for (const [name, value] of Object.entries(headersOfUser())) request.setRequestHeader(name, value);
     request.upload.addEventListener('progress', ({ loaded, total }) =>
       onProgress(loaded / Math.max(total, 1)),
     );

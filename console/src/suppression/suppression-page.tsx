@@ -11,6 +11,7 @@ import type {
 import { Button } from '../design/button';
 import { Confirm } from '../design/confirm';
 import { Dialog } from '../design/dialog';
+import { ExportButton } from '../design/export-button';
 import { Select } from '../design/field';
 import { ImportPanel } from '../design/import-panel';
 import { Loaded } from '../design/loaded';
@@ -63,9 +64,9 @@ export function SuppressionPage() {
               },
             ]}
           />
-          <a className="button plain" href="/api/suppression.csv" download="suppression.csv">
+          <ExportButton address="/api/suppression.csv" name="suppression.csv">
             {TEXTS.common.export}
-          </a>
+          </ExportButton>
         </>
       }
     >

@@ -78,7 +78,7 @@ const BY_IDEMPOTENCY: ErrorCode[] = ['invalid_request', 'idempotency_key_reused'
 
 /** Only requests with a cookie can be caused by other sites, and only changes are refused for that. */
 const byCookie = (changes: boolean): ErrorCode[] =>
-  changes ? ['unauthenticated', 'cross_site'] : ['unauthenticated'];
+  changes ? ['unauthenticated', 'user_mismatch', 'cross_site'] : ['unauthenticated', 'user_mismatch'];
 
 /** Viewers and those above them are all users, so that no user is refused where that is enough. */
 function byAccess({ config = {} }: RouteOptions, { role, scopes, more }: Access): ErrorCode[] {
@@ -94,7 +94,7 @@ function byAccess({ config = {} }: RouteOptions, { role, scopes, more }: Access)
 const BY_CALLER: Record<AuthKind, (changes: boolean) => ErrorCode[]> = {
   open: () => [],
   app: byCookie,
-  campaign: (changes) => [...byCookie(changes), 'user_mismatch', 'invalid_request'],
+  campaign: (changes) => [...byCookie(changes), 'invalid_request'],
   send: () => ['unauthenticated', 'forbidden'],
   session: byCookie,
   metrics: () => ['unauthenticated'],

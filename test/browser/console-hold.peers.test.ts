@@ -1,0 +1,102 @@
+/** Proves that forms of the console send what they show, keep it, and act where the page says. */
+
+import type { Browser, Page } from 'playwright-core';
+import { bearerFor, newWorkspace } from '../http/service';
+import { startWholeApi, type WholeApi } from '../http/whole-api';
+import { startBrowser } from '../support/browser';
+import { builtConsole } from '../support/console';
+import { signedInAt } from '../support/console-pages';
+import { describeWithDatabase } from '../support/storage';
+
+interface Person {
+  user: { email: string; password: string };
+  headers: Record<string, string>;
+}
+
+describeWithDatabase('what the console holds and sends', (database) => {
+  let browser: Browser;
+  let api: WholeApi;
+  let ada: Person;
+  let bob: Person;
+  let list: string;
+
+  const post = async (path: string, body: unknown, { headers } = ada) =>
+    (await api.call('POST', path, { headers, body })).body;
+
+  async function personOfNewWorkspace(): Promise<Person> {
+    const made = await newWorkspace(api.identity);
+    return { user: made.user, headers: { authorization: await bearerFor(api.identity, made) } };
+  }
+
+  beforeAll(async () => {
+    browser = await startBrowser();
+    api = await startWholeApi(await database.open(), { more: [builtConsole()] });
+    ada = await personOfNewWorkspace();
+    bob = await personOfNewWorkspace();
+    list = (await post('/api/contact-list', { name: 'Readers' })).data.id;
+    await post(`/api/contact-list/${list}/contacts`, { contacts: [{ name: 'Ada', phone: '+12025550143' }] });
+  }, 120_000);
+  afterAll(async () => {
+    await browser?.close();
+    await api?.stop();
+  });
+
+  const open = (path: string, options = {}) => signedInAt(browser, api.url, ada.user, path, options);
+  const template = async (templateName: string): Promise<string> =>
+    (await post('/api/template', { channel: 'sms', templateName, body: 'Hello {{NAME}}' })).template.id;
+  async function draft(name: string, more: object = {}): Promise<string> {
+    const settings = { sms: { shortCode: '12345', templateId: await template(name), version: 1 } };
+    const body = { name, channel: ['sms'], start: false, contactListId: [list], settings, ...more };
+    return (await post('/api/campaign', body)).data.id;
+  }
+  const read = async (id: string) => (await api.call('GET', `/api/campaign/${id}`, ada)).body.data;
+  const value = (page: Page, label: string) => page.getByLabel(label, { exact: true }).inputValue();
+
+  async function signIn(page: Page, { user }: Person): Promise<void> {
+    await page.goto(`${api.url}/console/sign-in`);
+    await page.getByLabel('Email').fill(user.email);
+    await page.getByLabel('Password').fill(user.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  }
+
+  test('a page of one person does nothing in the workspace of another who signs in beside it', async () => {
+    const { page, close } = await open('/suppression');
+    await page.getByRole('button', { name: 'Add an address' }).click();
+    await page.getByRole('textbox', { name: 'Address' }).fill('reader@example.org');
+    await page.getByLabel('Reason').fill('asked by phone');
+    const beside = await page.context().newPage();
+    await signIn(beside, bob);
+    await page.getByRole('dialog').getByRole('button', { name: 'Suppress', exact: true }).click();
+    // The page is Bob's from then on.
+    await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+    await page.getByText(bob.user.email).waitFor();
+    expect((await api.call('GET', '/api/suppression', bob)).body.data).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test('what one person has typed is not there for the next, also when the session has ended by itself', async () => {
+    const { page, close } = await open('/new-campaign');
+    await page.getByLabel('Name', { exact: true }).fill('Of Ada');
+    await page.goto(`${api.url}/console/policy`);
+    await page.getByLabel('Nothing goes out at certain hours').check();
+    await page.context().clearCookies();
+    await signIn(page, bob);
+    await page.goto(`${api.url}/console/new-campaign`);
+    const name = await value(page, 'Name');
+    await page.goto(`${api.url}/console/policy`);
+    const on = await page.getByLabel('Nothing goes out at certain hours').isChecked();
+    expect({ name, on }).toEqual({ name: '', on: false });
+    await close();
+  }, 60_000);
+
+  test('signing out leads out also when the session has ended already', async () => {
+    const { page, close } = await open('/new-campaign');
+    await page.getByLabel('Name', { exact: true }).fill('Of Ada');
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await page.evaluate('localStorage.getItem("fanfare.new-campaign")')).toBeNull();
+    await close();
+  }, 60_000);
+});
