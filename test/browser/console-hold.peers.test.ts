@@ -60,6 +60,23 @@ describeWithDatabase('what the console holds and sends', (database) => {
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
   }
 
+  test('an hour is edited by the clocks that are named beside it, and stays as it was when it is not touched', async () => {
+    const startAt = '2027-07-01T13:00:30.000Z';
+    const id = await draft('Hour', { schedule: { startAt, timezone: 'America/New_York' } });
+    const { page, close } = await open(`/campaigns/${id}`, { timezoneId: 'Europe/Berlin' });
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('heading', { name: 'Edit Hour' }).waitFor();
+    await page.getByText('By the clocks of America/New_York').waitFor();
+    expect(await value(page, 'Date and time')).toBe('2027-07-01T09:00');
+    await page.getByLabel('Name', { exact: true }).fill('Hour 2');
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByText('1 message would be sent.').waitFor();
+    await page.getByRole('button', { name: 'Save as a draft' }).click();
+    await page.getByRole('heading', { name: 'Hour 2', level: 1, exact: true }).waitFor();
+    expect((await read(id)).schedule.startAt).toBe(startAt);
+    await close();
+  }, 60_000);
+
   test('a page of one person does nothing in the workspace of another who signs in beside it', async () => {
     const { page, close } = await open('/suppression');
     await page.getByRole('button', { name: 'Add an address' }).click();

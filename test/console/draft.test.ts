@@ -147,9 +147,29 @@ describe('a draft that is edited', () => {
     expect(bodyOf({ ...draft, gatePercent: '' }).release).not.toHaveProperty('gates');
   });
 
-  test('that starts later shows the minute by the clocks of this machine, and means the same one', () => {
-    const startAt = '2030-06-01T09:30:00.000Z';
-    const draft = draftOfCampaign({ ...campaign, schedule: { startAt } });
-    expect([draft.when, bodyOf(draft).schedule]).toEqual(['later', { startAt, timezone: draft.timezone }]);
+  test('that starts later shows the minute by the clocks of its own zone, and means the same second', () => {
+    const schedule = { startAt: '2030-06-01T09:30:15.000Z', timezone: 'America/New_York' };
+    const draft = draftOfCampaign({ ...campaign, schedule });
+    expect([draft.when, draft.startAt, bodyOf(draft).schedule]).toEqual([
+      ...['later', '2030-06-01T05:30'],
+      schedule,
+    ]);
+    expect(bodyOf({ ...draft, startAt: '2030-06-01T06:00' }).schedule?.startAt).toBe(
+      '2030-06-01T10:00:00.000Z',
+    );
+  });
+
+  test('that starts at the second of two equal hours keeps it', () => {
+    const schedule = { startAt: '2030-11-03T06:30:00.000Z', timezone: 'America/New_York' };
+    const draft = draftOfCampaign({ ...campaign, schedule });
+    expect([draft.startAt, bodyOf(draft).schedule]).toEqual(['2030-11-03T01:30', schedule]);
+  });
+
+  test('that repeats keeps the day before which it does not, and the hours of UTC where it names no zone', () => {
+    const schedule = { cron: '0 9 * * 1', startAt: '2030-01-01T00:00:00.000Z' };
+    expect(bodyOf(draftOfCampaign({ ...campaign, schedule })).schedule).toEqual({
+      ...schedule,
+      timezone: 'UTC',
+    });
   });
 });

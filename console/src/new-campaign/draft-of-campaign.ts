@@ -1,5 +1,6 @@
 import type { CampaignDetail } from '../api/types.gen';
 import { linesOf } from './campaign-lines';
+import { clocksAt } from './clocks';
 import { type Body, bodyOf, type Draft, type Editing, emptyDraft, gatePercentOf } from './draft';
 import { retriesOf } from './retries';
 
@@ -13,7 +14,9 @@ export function draftOfCampaign(campaign: CampaignDetail): Draft & { editing: Ed
 function editingOf(campaign: CampaignDetail): Editing {
   const { id, inline, schedule } = campaign;
   const untilOnly = schedule && !schedule.cron && !schedule.startAt ? { untilOnly: schedule } : {};
-  return { id, ownRecipients: inline, rest: restOf(campaign), ...untilOnly, from: '' };
+  const startAt = schedule?.startAt;
+  const start = startAt ? { start: { startAt, clocks: clocksAt(startAt, zoneOf(schedule)) } } : {};
+  return { id, ownRecipients: inline, rest: restOf(campaign), ...untilOnly, ...start, from: '' };
 }
 
 function contentOf(campaign: CampaignDetail): Draft {
@@ -33,9 +36,9 @@ function contentOf(campaign: CampaignDetail): Draft {
     fallbackMinutes: String((campaign.fallbackAfterSeconds ?? 600) / 60),
     class: campaign.class ?? empty.class,
     when: schedule?.cron ? 'recurring' : schedule?.startAt ? 'later' : 'now',
-    startAt: schedule?.startAt ? localMinutes(schedule.startAt) : '',
+    startAt: schedule?.startAt ? clocksAt(schedule.startAt, zoneOf(schedule)) : '',
     cron: schedule?.cron ?? empty.cron,
-    timezone: schedule?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    timezone: zoneOf(schedule),
     recipientLocal: schedule?.recipientLocal ?? false,
     rate: delivery?.ratePerSecond === undefined ? '' : String(delivery.ratePerSecond),
     quietFrom: delivery?.quietHours?.from ?? '',
@@ -69,20 +72,25 @@ function restOf({
     ...ofDelivery
   } = delivery ?? {};
   const { from: __, to: ___, ...ofQuietHours } = quietHours ?? { from: '', to: '' };
-  const { endAt, misfire } = schedule ?? {};
+  const { cron, startAt, endAt, misfire } = schedule ?? {};
   return {
     ...(params ? { params } : {}),
     ...(voice ? { voice } : {}),
     ...(exclude ? { exclude } : {}),
     ...(abort ? { abort } : {}),
     delivery: { ...ofDelivery, ...(quietHours ? { quietHours: ofQuietHours as typeof quietHours } : {}) },
-    schedule: { ...(endAt ? { endAt } : {}), ...(misfire ? { misfire } : {}) },
+    schedule: {
+      // No occurrence is before it.
+      ...(cron && startAt ? { startAt } : {}),
+      ...(endAt ? { endAt } : {}),
+      ...(misfire ? { misfire } : {}),
+    },
     ...(release ? { release: { ...release, stages: [] } } : {}),
   };
 }
 
-/** As the browser's field for a date and a time has it, by the clocks of this machine. */
-function localMinutes(iso: string): string {
-  const at = new Date(iso);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+/** The API takes UTC where a schedule names no zone; a campaign without an hour gets one by the clocks of this machine. */
+function zoneOf(schedule: CampaignDetail['schedule']): string {
+  if (schedule?.cron || schedule?.startAt) return schedule.timezone ?? 'UTC';
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

@@ -1,4 +1,5 @@
 import type { CreateCampaignData } from '../api/types.gen';
+import { momentOf } from './clocks';
 import { recipientsOf } from './recipients-text';
 import { deliveryOfRetries, noRetries, type Retries, voiceOf } from './retries';
 
@@ -38,6 +39,8 @@ export interface Editing {
   ownRecipients: number;
   rest: Partial<Body>;
   untilOnly?: Body['schedule'];
+  /** When it starts, and how the field shows that: without seconds, and twice the same when clocks are set back. */
+  start?: { startAt: string; clocks: string };
   /** What it was set to when the form opened, a line for each setting, to see what another person changes. */
   from: string;
 }
@@ -150,11 +153,14 @@ function settingsOf({ channels, email, sms, voice }: Draft): Body['settings'] {
   };
 }
 
-function scheduleOf({ when, startAt, cron, timezone, recipientLocal }: Draft): Body['schedule'] {
+function scheduleOf({ when, startAt, cron, timezone, recipientLocal, editing }: Draft): Body['schedule'] {
   if (when === 'now') return undefined;
   const local = recipientLocal ? { recipientLocal } : {};
   if (when === 'recurring') return { cron, timezone, ...local };
-  return { startAt: startAt === '' ? '' : new Date(startAt).toISOString(), timezone, ...local };
+  if (startAt === '') return { startAt, timezone, ...local };
+  // The field shows no seconds, and an hour that comes twice once.
+  const kept = startAt === editing?.start?.clocks ? editing.start.startAt : undefined;
+  return { startAt: kept ?? momentOf(startAt, timezone), timezone, ...local };
 }
 
 function deliveryOf({ rate, quietFrom, quietTo, retries }: Draft): Body['delivery'] {

@@ -40,7 +40,7 @@ export function WhenPart({ draft, change }: PartProps) {
         {draft.when === 'recurring' && (
           <Field
             label={texts.cron}
-            hint={texts.cronHint}
+            hint={`${texts.cronHint}. ${fill(texts.inZone, { zone: draft.timezone })}`}
             value={draft.cron}
             spellCheck={false}
             onChange={({ target }) => change({ cron: target.value })}
