@@ -60,6 +60,20 @@ describeWithDatabase('what the console holds and sends', (database) => {
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
   }
 
+  test('a number that the browser cannot read is refused, not left out', async () => {
+    const { page, close } = await open('/new-campaign');
+    const rate = page.getByLabel('At most, in recipients a second');
+    await rate.pressSequentially('1e');
+    let asked = 0;
+    page.on('request', (request) => {
+      if (request.url().includes('dry-run')) asked += 1;
+    });
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.waitForTimeout(1000);
+    expect(asked).toBe(0);
+    await close();
+  }, 60_000);
+
   test('an hour is edited by the clocks that are named beside it, and stays as it was when it is not touched', async () => {
     const startAt = '2027-07-01T13:00:30.000Z';
     const id = await draft('Hour', { schedule: { startAt, timezone: 'America/New_York' } });

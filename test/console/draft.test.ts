@@ -72,6 +72,15 @@ describe('the form of a new campaign, as a request', () => {
     expect(bodyOf({ ...draft, retries })).not.toHaveProperty('voice');
   });
 
+  test('half of the quiet hours, and waits without a number of calls, are left to the API to refuse', () => {
+    expect(bodyOf({ ...draft, quietFrom: '21:00' }).delivery).toEqual({
+      quietHours: { from: '21:00', to: '' },
+    });
+    const outcomes = { ...draft.retries.outcomes, busy: { calls: '', minutes: '10' } };
+    const retries = { ...draft.retries, outcomes };
+    expect(bodyOf({ ...draft, channels: ['voice'], retries }).voice?.retry?.busy?.maxAttempts).toBe(0);
+  });
+
   test('a cron repeats by the clocks of the person’s zone', () => {
     expect(bodyOf({ ...draft, when: 'recurring', cron: '0 9 * * 1' }).schedule).toEqual({
       cron: '0 9 * * 1',
@@ -129,7 +138,8 @@ describe('a draft that is edited', () => {
 
   test('loses what is taken out, and keeps the rest', () => {
     const draft = draftOfCampaign(campaign);
-    const body = bodyOf({ ...draft, when: 'now', rate: '', quietFrom: '', stages: [], channels: ['sms'] });
+    const emptied = { when: 'now' as const, rate: '', quietFrom: '', quietTo: '', stages: [] };
+    const body = bodyOf({ ...draft, ...emptied, channels: ['sms'] });
     expect(body).toEqual({
       ...{ campaignId: 'cmp_9', name: 'Spring', channel: ['sms'], settings: { sms: settings.sms } },
       ...{ contactListId: content.contactListId, class: 'transactional', params: content.params },

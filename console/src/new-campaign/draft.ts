@@ -166,7 +166,8 @@ function scheduleOf({ when, startAt, cron, timezone, recipientLocal, editing }: 
 function deliveryOf({ rate, quietFrom, quietTo, retries }: Draft): Body['delivery'] {
   const delivery = {
     ...(rate === '' ? {} : { ratePerSecond: Number(rate) }),
-    ...(quietFrom === '' || quietTo === '' ? {} : { quietHours: { from: quietFrom, to: quietTo } }),
+    // One of the two alone is sent too, and refused, because otherwise people would be written to at night.
+    ...(quietFrom === '' && quietTo === '' ? {} : { quietHours: { from: quietFrom, to: quietTo } }),
     ...deliveryOfRetries(retries),
   };
   return Object.keys(delivery).length === 0 ? undefined : delivery;

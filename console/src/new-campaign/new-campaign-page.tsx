@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useRef, useState } from 'react';
 import type { DryRun } from '../api/types.gen';
 import { Button } from '../design/button';
 import { Field } from '../design/field';
@@ -26,6 +26,7 @@ export function NewCampaignPage() {
   const { draft, change, clear } = useDraft();
   /** Of exactly this content: a change takes it away, so that what is started is what was checked. */
   const [checked, setChecked] = useState<{ key: string; found: DryRun }>();
+  const form = useRef<HTMLFormElement>(null);
   const requireUnchanged = useUnchanged(draft);
   const check = useMutation({
     mutationFn: async (of: Draft) => {
@@ -38,6 +39,7 @@ export function NewCampaignPage() {
   const isChecked = checked?.key === draft.key;
   const submit = (event: FormEvent) => {
     event.preventDefault();
+    if (!isReadable(form.current)) return;
     setChecked(undefined);
     check.mutate(draft);
   };
@@ -51,7 +53,7 @@ export function NewCampaignPage() {
         </Button>
       }
     >
-      <form className="stack" onSubmit={submit} noValidate>
+      <form ref={form} className="stack" onSubmit={submit} noValidate>
         <Field
           label={texts.name}
           hint={texts.nameHint}
@@ -83,12 +85,25 @@ export function NewCampaignPage() {
           isFallback={draft.strategy === 'fallback' && draft.channels.length > 1}
           error={isSeen(make.error) ? null : make.error}
           isBusy={make.isPending}
-          onStart={() => make.mutate(true)}
-          onDraft={() => make.mutate(false)}
+          onStart={() => isReadable(form.current) && make.mutate(true)}
+          onDraft={() => isReadable(form.current) && make.mutate(false)}
         />
       )}
     </Page>
   );
+}
+
+/**
+ * A number or an hour that the browser cannot read is empty for scripts, so that the limit that was meant would be
+ * left out. The browser itself says at the field what is wrong.
+ */
+function isReadable(form: HTMLFormElement | null): boolean {
+  const fields = [...(form?.elements ?? [])].filter((one) => one instanceof HTMLInputElement);
+  const wrong = fields.find(({ validity }) => validity.badInput);
+  if (!wrong) return true;
+  const folded = wrong.closest('details');
+  if (folded) folded.open = true;
+  return wrong.reportValidity();
 }
 
 /** What another person has done is shown in the form itself. */

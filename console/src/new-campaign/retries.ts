@@ -83,7 +83,7 @@ export function voiceOf(typed: Retries, kept: Body['voice']): Body['voice'] {
   const retry: Voice['retry'] = {};
   for (const outcome of CALL_OUTCOMES) {
     const { calls, minutes } = typed.outcomes[outcome];
-    if (calls === '') continue;
+    if (calls === '' && minutes === '') continue;
     const jitter = kept?.retry?.[outcome]?.jitter;
     const delaysSeconds = minutes
       .split(/[,;\s]+/)
