@@ -1236,6 +1236,8 @@ export const TEXTS = {
       noTemplates: 'There is no template for this channel yet: make one under Templates.',
       choose: 'Choose a template',
       option: '{name} (version {version})',
+      newer: 'There is a newer version of this template: {version}.',
+      takeNewer: 'Take version {version}',
       strategy: 'With several channels',
       broadcast: 'All at once',
       fallback: 'In order: the next only to those not reached',

@@ -91,6 +91,22 @@ describeWithDatabase('what the console holds and sends', (database) => {
     await close();
   }, 60_000);
 
+  test('the form names the version of a template that would be sent', async () => {
+    const id = await draft('Versions');
+    const { templateId } = (await read(id)).settings.sms;
+    await api.call('PUT', `/api/template/${templateId}`, {
+      ...ada,
+      body: { channel: 'sms', templateName: 'Versions', body: 'Hello again {{NAME}}' },
+    });
+    const { page, close } = await open(`/campaigns/${id}`);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('heading', { name: 'Edit Versions' }).waitFor();
+    await page.waitForTimeout(1000);
+    const chosen = page.getByLabel('SMS template').locator('option:checked');
+    expect(await chosen.textContent()).toContain('version 1');
+    await close();
+  }, 60_000);
+
   test('a page of one person does nothing in the workspace of another who signs in beside it', async () => {
     const { page, close } = await open('/suppression');
     await page.getByRole('button', { name: 'Add an address' }).click();

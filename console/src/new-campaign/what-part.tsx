@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { CHANNELS } from '../campaigns/campaign-words';
+import { Button } from '../design/button';
 import { Choice, Field, Select } from '../design/field';
 import { ErrorState } from '../design/states';
 import { useSettled } from '../design/use-settled';
@@ -90,6 +91,8 @@ function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelN
     change({ [channel]: { ...message, templateId, version } });
   };
   const isNone = found.isSuccess && shown.length === 0;
+  // A campaign keeps the version that was chosen, whatever is saved of the template since.
+  const newest = options.find(({ id }) => id === message.templateId)?.version ?? message.version;
   return (
     <section className="card stack" aria-label={channels[channel]}>
       <h3>{channels[channel]}</h3>
@@ -119,11 +122,22 @@ function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelN
           <option value="">{texts.choose}</option>
           {options.map(({ id, templateName, version }) => (
             <option key={id} value={id}>
-              {fill(texts.option, { name: templateName, version: String(version) })}
+              {fill(texts.option, {
+                name: templateName,
+                version: String(id === message.templateId ? message.version : version),
+              })}
             </option>
           ))}
         </Select>
       </div>
+      {newest > message.version && (
+        <div className="row">
+          <span>{fill(texts.newer, { version: String(newest) })}</span>
+          <Button small onClick={() => choose(message.templateId)}>
+            {fill(texts.takeNewer, { version: String(newest) })}
+          </Button>
+        </div>
+      )}
       {found.error && <ErrorState error={found.error} onRetry={() => found.refetch()} />}
       <TemplatePreview draft={draft} channel={channel} />
     </section>
