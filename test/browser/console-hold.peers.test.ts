@@ -60,6 +60,19 @@ describeWithDatabase('what the console holds and sends', (database) => {
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
   }
 
+  test('a secret stays on the page however often Escape is pressed', async () => {
+    const { page, close } = await open('/access?view=keys');
+    await page.getByRole('button', { name: 'New API key' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Shop');
+    await page.getByRole('button', { name: 'Create' }).click();
+    const secret = page.getByRole('dialog').getByText(/^ffk_/);
+    await secret.waitFor();
+    for (let i = 0; i < 4; i++) await page.keyboard.press('Escape');
+    await page.waitForTimeout(300);
+    expect(await secret.isVisible()).toBe(true);
+    await close();
+  }, 60_000);
+
   test('a number that the browser cannot read is refused, not left out', async () => {
     const { page, close } = await open('/new-campaign');
     const rate = page.getByLabel('At most, in recipients a second');
@@ -134,6 +147,16 @@ describeWithDatabase('what the console holds and sends', (database) => {
     await page.goto(`${api.url}/console/policy`);
     const on = await page.getByLabel('Nothing goes out at certain hours').isChecked();
     expect({ name, on }).toEqual({ name: '', on: false });
+    await close();
+  }, 60_000);
+
+  test('choosing no file closes no dialog', async () => {
+    const { page, close } = await open('/suppression');
+    await page.getByRole('button', { name: 'Import' }).click();
+    const file = page.getByRole('dialog').locator('input[type=file]');
+    await file.dispatchEvent('cancel', { bubbles: true });
+    await page.waitForTimeout(300);
+    expect(await file.count()).toBe(1);
     await close();
   }, 60_000);
 

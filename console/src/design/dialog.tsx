@@ -10,8 +10,8 @@ interface DialogProps {
 }
 
 /**
- * The browser's modal dialog, open as long as it is rendered: what is behind it cannot be reached, Escape closes it,
- * and focus returns to where it was.
+ * The browser's modal dialog, open as long as it is rendered: what is behind it cannot be reached, Escape closes it
+ * where `onClose` ends its rendering, and focus returns to where it was.
  */
 export function Dialog({ title, onClose, wide = false, children, actions }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -29,7 +29,14 @@ export function Dialog({ title, onClose, wide = false, children, actions }: Dial
       className={wide ? 'dialog wide' : 'dialog'}
       aria-labelledby={id}
       onCancel={(event) => {
+        // A field for a file tells by the same event that no file was chosen.
+        if (event.target !== event.currentTarget) return;
         event.preventDefault();
+        onClose();
+      }}
+      // At a second Escape the browser closes it without asking, and a secret that is shown once would be lost.
+      onClose={({ currentTarget }) => {
+        currentTarget.showModal();
         onClose();
       }}
     >
