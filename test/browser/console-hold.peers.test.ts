@@ -73,6 +73,26 @@ describeWithDatabase('what the console holds and sends', (database) => {
     await close();
   }, 60_000);
 
+  test('a template too large for the browser to keep is edited all the same', async () => {
+    const body = `<p>${'x'.repeat(2_800_000)}</p>`;
+    const made = await post('/api/template', {
+      channel: 'email',
+      templateName: 'Large',
+      subject: 'Hi',
+      body,
+      emailProviderId: 'x',
+      template: null,
+    });
+    const { page, close } = await open(`/templates/${made.template.id}`);
+    const subject = page.getByLabel('Subject', { exact: true });
+    await subject.fill('Hello');
+    await page.waitForTimeout(1000);
+    expect(await subject.inputValue()).toBe('Hello');
+    await page.getByRole('button', { name: 'Save as new version' }).click();
+    await page.getByText('Saved as version 2').first().waitFor();
+    await close();
+  }, 120_000);
+
   test('a number that the browser cannot read is refused, not left out', async () => {
     const { page, close } = await open('/new-campaign');
     const rate = page.getByLabel('At most, in recipients a second');

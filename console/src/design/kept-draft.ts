@@ -19,7 +19,7 @@ export function useKeptDraft<Content>(key: string, version: number, current: Con
   const { draft, from } = kept;
   const isChanged = !isSame(draft, from);
   useEffect(() => {
-    if (isChanged) sessionStorage.setItem(place, JSON.stringify(kept));
+    if (isChanged) keep(place, kept);
     else sessionStorage.removeItem(place);
   }, [kept, isChanged, place]);
   const latest = useRef(draft);
@@ -40,7 +40,7 @@ export function useKeptDraft<Content>(key: string, version: number, current: Con
       const after = { version: next.version, from: next.content, draft: typed };
       sessionStorage.removeItem(place);
       if (next.key === undefined) setKept(after);
-      else if (typed !== next.content) sessionStorage.setItem(placeOf(next.key), JSON.stringify(after));
+      else if (typed !== next.content) keep(placeOf(next.key), after);
     },
   };
 }
@@ -56,6 +56,14 @@ function settled<Content>(kept: Kept<Content>, version: number, current: Content
 const untouched = <Content>(version: number, content: Content): Kept<Content> => ({
   ...{ version, from: content, draft: content },
 });
+
+function keep<Content>(place: string, kept: Kept<Content>): void {
+  try {
+    sessionStorage.setItem(place, JSON.stringify(kept));
+  } catch {
+    // Too much for the browser's store, such as an email of megabytes: what is on the page stays there.
+  }
+}
 
 function read<Content>(place: string): Kept<Content> | undefined {
   try {
