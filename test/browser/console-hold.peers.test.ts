@@ -7,6 +7,7 @@ import { startBrowser } from '../support/browser';
 import { builtConsole } from '../support/console';
 import { signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
+import { until } from '../support/until';
 
 interface Person {
   user: { email: string; password: string };
@@ -139,6 +140,20 @@ describeWithDatabase('what the console holds and sends', (database) => {
     expect(await chosen.textContent()).toContain('version 1');
     await close();
   }, 60_000);
+
+  test('a server that does not answer is asked once at a time', async () => {
+    let asked = 0;
+    const { page, close } = await open('/campaigns');
+    await page.getByRole('heading', { name: 'Campaigns', level: 1 }).waitFor();
+    await page.route('**/healthz', () => {
+      asked += 1;
+    });
+    await page.route('**/api/**', (route) => route.abort());
+    await until('it asks whether the server is back', async () => asked > 0, 60_000);
+    await page.waitForTimeout(9_000);
+    expect(asked).toBe(1);
+    await close();
+  }, 120_000);
 
   test('a page of one person does nothing in the workspace of another who signs in beside it', async () => {
     const { page, close } = await open('/suppression');

@@ -4,6 +4,7 @@ import { reachability } from '../api/reachability';
 import { TEXTS } from '../texts';
 
 const ASK_AGAIN_MS = 2_000;
+const ANSWER_WITHIN_MS = 10_000;
 
 /** Shown while the server does not answer; asks until it does, and then reads everything on the page again. */
 export function OfflineBanner() {
@@ -11,8 +12,14 @@ export function OfflineBanner() {
   const queries = useQueryClient();
   useEffect(() => {
     if (isReached) return undefined;
+    let isAsking = false;
     const timer = setInterval(async () => {
-      const answer = await fetch('/healthz').catch(() => undefined);
+      // One at a time, because a network that swallows requests would let them pile up, and all would read the page anew.
+      if (isAsking) return;
+      isAsking = true;
+      const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+      const answer = await fetch('/healthz', { signal }).catch(() => undefined);
+      isAsking = false;
       if (!answer?.ok) return;
       reachability.set(true);
       await queries.invalidateQueries();
