@@ -185,6 +185,36 @@ describeWithDatabase('what the console holds and sends', (database) => {
     await close();
   }, 60_000);
 
+  test('several kinds of events are typed one after the other', async () => {
+    const { page, close } = await open('/webhooks');
+    await page.getByRole('button', { name: 'New webhook' }).first().click();
+    const others = page.getByRole('dialog').getByRole('textbox').nth(1);
+    await others.pressSequentially('message.sent message.failed');
+    expect(await others.inputValue()).toBe('message.sent message.failed');
+    await close();
+  }, 60_000);
+
+  test('a pause between two words of a search does not join them', async () => {
+    const { page, close } = await open('/campaigns');
+    const search = page.getByLabel('Search');
+    await search.pressSequentially('spring ');
+    await page.waitForTimeout(800);
+    await search.pressSequentially('sale', { delay: 50 });
+    await page.waitForTimeout(800);
+    expect(await search.inputValue()).toBe('spring sale');
+    await close();
+  }, 60_000);
+
+  test('the dialog to stop all stays when the server is away for a moment', async () => {
+    const { page, close } = await open('/');
+    await page.getByRole('button', { name: 'Stop everything' }).click();
+    await page.getByLabel('Reason').fill('wrong list');
+    await page.route('**/api/stop', (route) => route.fulfill({ status: 503, json: { detail: 'away' } }));
+    await page.waitForTimeout(12_000);
+    expect(await page.getByLabel('Reason').count()).toBe(1);
+    await close();
+  }, 60_000);
+
   test('choosing no file closes no dialog', async () => {
     const { page, close } = await open('/suppression');
     await page.getByRole('button', { name: 'Import' }).click();
@@ -192,6 +222,32 @@ describeWithDatabase('what the console holds and sends', (database) => {
     await file.dispatchEvent('cancel', { bubbles: true });
     await page.waitForTimeout(300);
     expect(await file.count()).toBe(1);
+    await close();
+  }, 60_000);
+
+  test('what is typed for one campaign is not there for another that the history leads to', async () => {
+    const [one, two] = [await draft('One'), await draft('Two')];
+    const { page, close } = await open(`/campaigns/${two}/settings`);
+    await page.getByRole('link', { name: 'Campaigns' }).click();
+    await page.getByRole('link', { name: 'One', exact: true }).click();
+    await page.getByRole('heading', { name: 'One', level: 1 }).waitFor();
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('One, changed');
+    await page.evaluate('history.go(-3)');
+    await page.getByRole('heading', { name: 'Two', level: 1 }).waitFor();
+    expect(page.url()).toContain(two);
+    expect(await value(page, 'Name')).toBe('Two');
+    expect(one).not.toBe(two);
+    await close();
+  }, 60_000);
+
+  test('a code is typed as fast as one likes', async () => {
+    const id = await draft('Codes');
+    const { page, close } = await open(`/campaigns/${id}/recipients`);
+    const code = page.getByLabel('Code', { exact: true });
+    await code.pressSequentially('provider_timeout');
+    await page.waitForTimeout(500);
+    expect(await code.inputValue()).toBe('provider_timeout');
     await close();
   }, 60_000);
 

@@ -59,7 +59,8 @@ export function CampaignPage() {
           {texts.tabs.settings}
         </Link>
       </nav>
-      <Outlet />
+      {/* What is typed for one campaign must not be there for another that the browser's history leads to. */}
+      <Outlet key={id} />
     </Page>
   );
 }

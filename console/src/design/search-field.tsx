@@ -18,13 +18,23 @@ export function SearchField({ value, onSearch, hint }: SearchFieldProps) {
   const [typed, setTyped] = useState(value);
   const router = useRouter();
   const page = useRef(router.latestLocation.pathname);
-  useEffect(() => setTyped(value), [value]);
+  const told = useRef(value);
+  const search = (text: string) => {
+    told.current = text;
+    onSearch(text);
+  };
+  useEffect(() => {
+    // Its own search comes back without the space that a next word follows.
+    if (value.trim() === told.current.trim()) return;
+    told.current = value;
+    setTyped(value);
+  }, [value]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts the clock
   useEffect(() => {
     if (typed === value) return undefined;
     const timer = setTimeout(() => {
       // Otherwise a search would lead back from a page that the person has chosen and that is still loading.
-      if (router.latestLocation.pathname === page.current) onSearch(typed);
+      if (router.latestLocation.pathname === page.current) search(typed);
     }, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [typed]);
@@ -33,7 +43,7 @@ export function SearchField({ value, onSearch, hint }: SearchFieldProps) {
       className="search-field"
       onSubmit={(event) => {
         event.preventDefault();
-        onSearch(typed);
+        search(typed);
       }}
     >
       <Field

@@ -23,7 +23,8 @@ export function StopCard() {
     onSettled: () => queries.invalidateQueries(),
   });
   const stopped = found && 'since' in found ? found : null;
-  if (error) return <ErrorState error={error} />;
+  // Once it is known, a try that fails hides neither the button nor what is typed in its dialog.
+  if (error && found === undefined) return <ErrorState error={error} />;
   return (
     <section className={stopped ? 'notice bad stack tight' : 'card stack tight'} aria-labelledby="stop">
       <h2 id="stop">{stopped ? texts.stopped : texts.title}</h2>

@@ -16,12 +16,18 @@ const FAMILIES = ['message.*', 'campaign.*'] as const;
 /** Makes a webhook and shows its secret once, or changes one. */
 export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose(): void }) {
   const [url, setUrl] = useState(webhook?.url ?? '');
-  const [events, setEvents] = useState<readonly string[]>(webhook?.events ?? FAMILIES);
+  const [families, setFamilies] = useState<readonly string[]>(
+    FAMILIES.filter((one) => webhook?.events.includes(one) ?? true),
+  );
+  const [others, setOthers] = useState(
+    (webhook?.events ?? []).filter((one) => !FAMILIES.some((family) => family === one)).join(' '),
+  );
   const [description, setDescription] = useState(webhook?.description ?? '');
   const queries = useQueryClient();
   const save = useMutation({
     mutationFn: async (): Promise<string | undefined> => {
-      const body = { url, events: [...events], description: description || null };
+      const events = [...families, ...others.split(/[\s,]+/).filter(Boolean)];
+      const body = { url, events, description: description || null };
       if (webhook) {
         await call<ChangeWebhookData, unknown>('PATCH', '/api/webhook/{id}', {
           path: { id: webhook.id },
@@ -47,7 +53,6 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose()
       />
     );
   }
-  const others = events.filter((one) => !FAMILIES.some((family) => family === one));
   return (
     <Dialog
       title={webhook ? texts.edit : texts.new}
@@ -84,23 +89,18 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose()
             <Choice
               key={family}
               label={texts.families[family]}
-              checked={events.includes(family)}
+              checked={families.includes(family)}
               onChange={({ target }) =>
-                setEvents(target.checked ? [...events, family] : events.filter((one) => one !== family))
+                setFamilies(target.checked ? [...families, family] : families.filter((one) => one !== family))
               }
             />
           ))}
           <Field
             label={texts.others}
             hint={texts.othersHint}
-            value={others.join(' ')}
+            value={others}
             wrong={findingAt(save.error, 'events')}
-            onChange={({ target }) =>
-              setEvents([
-                ...events.filter((one) => FAMILIES.some((family) => family === one)),
-                ...target.value.split(/[\s,]+/).filter(Boolean),
-              ])
-            }
+            onChange={({ target }) => setOthers(target.value)}
           />
         </fieldset>
         <Field
