@@ -215,6 +215,25 @@ describeWithDatabase('what the console holds and sends', (database) => {
     await close();
   }, 60_000);
 
+  test('a webhook is made once, also when the answer to the first try is lost', async () => {
+    const { page, close } = await open('/webhooks');
+    let isLost = false;
+    await page.route('**/api/webhook', async (route) => {
+      if (route.request().method() !== 'POST' || isLost) return route.continue();
+      isLost = true;
+      await route.fetch();
+      return route.abort();
+    });
+    await page.getByRole('button', { name: 'New webhook' }).first().click();
+    await page.getByRole('textbox', { name: 'Address' }).fill('https://hooks.example.com/in');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('heading', { name: 'The secret of this webhook' }).waitFor();
+    expect((await api.call('GET', '/api/webhook', ada)).body.data).toHaveLength(1);
+    await close();
+  }, 60_000);
+
   test('choosing no file closes no dialog', async () => {
     const { page, close } = await open('/suppression');
     await page.getByRole('button', { name: 'Import' }).click();

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
+import { useOnceKey } from '../api/once-key';
 import type {
   Client,
   CreateClientData,
@@ -112,12 +113,13 @@ function Change({ asked, onClose }: { asked: Asked; onClose(): void }) {
   const [overlap, setOverlap] = useState('24');
   const [isRevoking, setRevoking] = useState(false);
   const queries = useQueryClient();
+  const once = useOnceKey();
   const change = useMutation({
     mutationFn: async (): Promise<{ id: string; secret: string } | undefined> => {
       if (asked.what === 'new') {
         const body = { name, ...(scopes && { scopes }) } as CreateClientData['body'];
-        return (await call<CreateClientData, CreateClientResponse>('POST', '/api/admin/clients', { body }))
-          .data;
+        const given = { body, idempotencyKey: once.keyOf(body) };
+        return (await call<CreateClientData, CreateClientResponse>('POST', '/api/admin/clients', given)).data;
       }
       const path = { id: asked.client.id };
       if (asked.what === 'rotate') {

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
+import { useOnceKey } from '../api/once-key';
 import type {
   ApiKey,
   CreateApiKeyData,
@@ -104,10 +105,14 @@ function NewKey({ onClose }: { onClose(): void }) {
   const [name, setName] = useState('');
   const [scopes, setScopes] = useState<readonly string[]>();
   const queries = useQueryClient();
+  const once = useOnceKey();
   const creation = useMutation({
     mutationFn: () => {
       const body = { name, ...(scopes && { scopes }) } as CreateApiKeyData['body'];
-      return call<CreateApiKeyData, CreateApiKeyResponse>('POST', '/api/admin/api-keys', { body });
+      return call<CreateApiKeyData, CreateApiKeyResponse>('POST', '/api/admin/api-keys', {
+        body,
+        idempotencyKey: once.keyOf(body),
+      });
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['keys'] }),
   });

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { call } from '../api/client';
+import { useOnceKey } from '../api/once-key';
 import { isProblem } from '../api/problem';
 import { Button, type ButtonKind } from '../design/button';
 import { messageOf } from '../design/states';
@@ -141,14 +142,21 @@ function useAct({ id }: Detail, onApprovalNeeded: () => void) {
   const navigate = useNavigate();
   const say = useToast();
   const { queryKey } = campaignQuery(id);
+  const once = useOnceKey();
   return useMutation({
     mutationFn: (act: Act) =>
       call<
         { url: `/api/campaign/{id}/${Act}`; path: { id: string }; body: object },
         { data: { id: string; phase: Detail['phase'] } }
-      >('POST', `/api/campaign/{id}/${act}`, { path: { id }, body: {} }),
+      >('POST', `/api/campaign/{id}/${act}`, {
+        path: { id },
+        body: {},
+        // The others say what a campaign shall be, and may be said twice.
+        ...(act === 'duplicate' ? { idempotencyKey: once.keyOf(id) } : {}),
+      }),
     onSuccess: async ({ data }, act) => {
       if (act === 'duplicate') {
+        once.done();
         say(texts.duplicated);
         await navigate({ to: '/campaigns/$id', params: { id: data.id } });
         return;

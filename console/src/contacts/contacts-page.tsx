@@ -3,6 +3,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
+import { useOnceKey } from '../api/once-key';
 import type {
   CreateContactListData,
   CreateContactListResponse,
@@ -144,11 +145,15 @@ function Lists({ onNew }: { onNew(): void }) {
 
 function NewList({ onClose }: { onClose(): void }) {
   const [name, setName] = useState('');
+  const once = useOnceKey();
   const queries = useQueryClient();
   const navigate = useNavigate();
   const creation = useMutation({
     mutationFn: () =>
-      call<CreateContactListData, CreateContactListResponse>('POST', '/api/contact-list', { body: { name } }),
+      call<CreateContactListData, CreateContactListResponse>('POST', '/api/contact-list', {
+        body: { name },
+        idempotencyKey: once.keyOf(name),
+      }),
     onSuccess: async ({ data: { id } }) => {
       await queries.invalidateQueries({ queryKey: ['contact-lists'] });
       onClose();

@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { call } from '../api/client';
+import { useOnceKey } from '../api/once-key';
 import type { CampaignDetail, DuplicateCampaignData, DuplicateCampaignResponse } from '../api/types.gen';
 import { campaignQuery } from '../campaigns/campaign-queries';
 import { phaseWord } from '../campaigns/campaign-words';
@@ -71,12 +72,13 @@ function Started({ draft, change, clear, campaign }: FormProps & { campaign: Cam
 /** A copy has the recipients and settings that the form has no field for, which a new campaign would not have. */
 function useCopy(id: string, onCopied: (copy: CampaignDetail) => void) {
   const queries = useQueryClient();
+  const once = useOnceKey();
   return useMutation({
     mutationFn: async () => {
       const { data } = await call<DuplicateCampaignData, DuplicateCampaignResponse>(
         'POST',
         '/api/campaign/{id}/duplicate',
-        { path: { id }, body: {} },
+        { path: { id }, body: {}, idempotencyKey: once.keyOf(id) },
       );
       return queries.fetchQuery(campaignQuery(data.id));
     },

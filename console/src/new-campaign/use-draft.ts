@@ -1,4 +1,5 @@
 import { useCallback, useState } from 'react';
+import { newKey } from '../api/once-key';
 import { type Draft, emptyDraft } from './draft';
 
 const KEY = 'fanfare.new-campaign';
@@ -53,9 +54,3 @@ const fresh = (): Draft => ({
   timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   key: newKey(),
 });
-
-/** `crypto.randomUUID` is missing on addresses without TLS, other than this machine's own. */
-function newKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return `console-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
-}

@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
+import { useOnceKey } from '../api/once-key';
 import type {
   PreviewTemplateData,
   PreviewTemplateResponse,
@@ -36,12 +37,18 @@ export function TestSend({ template }: { template: Template }) {
         body: { params: given },
       }),
   });
+  const once = useOnceKey();
   const test = useMutation({
-    mutationFn: () =>
-      call<SendTestMessageData, SendTestMessageResponse>('POST', '/api/template/{id}/test-send', {
+    mutationFn: () => {
+      const body = { to, from, params: given };
+      return call<SendTestMessageData, SendTestMessageResponse>('POST', '/api/template/{id}/test-send', {
         path: { id },
-        body: { to, from, params: given },
-      }),
+        body,
+        idempotencyKey: once.keyOf([id, template.version, body]),
+      });
+    },
+    // The next press means another message.
+    onSuccess: once.done,
   });
   return (
     <div className="stack">

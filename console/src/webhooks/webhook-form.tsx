@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
+import { useOnceKey } from '../api/once-key';
 import type { ChangeWebhookData, CreateWebhookData, CreateWebhookResponse, Webhook } from '../api/types.gen';
 import { Button } from '../design/button';
 import { Dialog } from '../design/dialog';
@@ -24,6 +25,7 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose()
   );
   const [description, setDescription] = useState(webhook?.description ?? '');
   const queries = useQueryClient();
+  const once = useOnceKey();
   const save = useMutation({
     mutationFn: async (): Promise<string | undefined> => {
       const events = [...families, ...others.split(/[\s,]+/).filter(Boolean)];
@@ -35,7 +37,10 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose()
         });
         return undefined;
       }
-      const { data } = await call<CreateWebhookData, CreateWebhookResponse>('POST', '/api/webhook', { body });
+      const { data } = await call<CreateWebhookData, CreateWebhookResponse>('POST', '/api/webhook', {
+        body,
+        idempotencyKey: once.keyOf(body),
+      });
       return data.secret;
     },
     onSuccess: async (secret) => {
