@@ -187,8 +187,9 @@ async function pausedOrStaged(
   const { workspaceId, runId } = run;
   const stage =
     run.options.release && (await readContactStage(db, { workspaceId, runId, contactId: view.contactId }));
-  // A gate that closes pauses its campaign: the gate is named, because the owner did not pause.
-  const gate = stage?.gate?.reason;
+  // A gate that closes pauses its campaign: the gate is named, because the owner did not pause. It may be the gate of an
+  // occurrence that goes on beside this one.
+  const gate = stage?.gate?.reason ?? (ownReason?.code === 'gate' ? ownReason : undefined);
   const waits: Wait[] = [];
   if (gate) waits.push({ why: 'gate', reason: sentenceOf(gate) });
   else if (run.control === 'pause') {

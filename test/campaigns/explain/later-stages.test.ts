@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { createExplanations, type Explanation } from '../../../src/campaigns/explain/explain';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
+import { pauseItself } from '../../../src/campaigns/runs/own-pause';
 import { recipientId } from '../../../src/domain/ids';
 import { StagedRun } from '../../support/staged-run';
 import { describeWithDatabase } from '../../support/storage';
@@ -67,6 +68,17 @@ describeWithDatabase('what is told of a recipient of a later stage', (database) 
     const before = new Set(later.map(({ seq }) => seq));
     const begun = (await beginNext(run)).filter(({ seq }) => before.has(seq));
     expect(begun.map(({ seq }) => seq)).toEqual(withTime.map(({ seq }) => seq));
+  });
+
+  test('the gate is named also where it is the gate of an occurrence that goes on beside it', async () => {
+    const { run, later } = await inTheWait({ schedule: { cron: '0 9 * * *', recipientLocal: true } });
+    const reason = { code: 'gate' as const, metric: 'failed' as const, value: 0.25, above: 0.2, sample: 8 };
+    await db.transaction().execute((tx) => pauseItself(tx, run.runId, reason));
+    const { next } = await explain(run, later[0] as (typeof later)[number]);
+    expect(next).toMatchObject({
+      why: 'gate',
+      detail: expect.stringContaining('failed was 25 %, above 20 %'),
+    });
   });
 
   test.each([
