@@ -133,6 +133,8 @@ interface DeliveryDeps {
   traces?: MessageTraces | undefined;
   /** Requests of this process that marketing messages and receipts let pass. */
   foreground?: Foreground | undefined;
+  /** Time between two turns of asking carriers about messages in doubt. Shorter in tests. */
+  lookUpMs?: number | undefined;
   log: Log;
 }
 
@@ -201,6 +203,7 @@ class MessageDelivery implements Delivery {
       ...{ db, templates, log },
       lookUp: (provider, channel, message) => this.called(provider, channel)?.lookUp?.(message),
       take: (provider, some) => this.receipts.sinkOf(provider)(some),
+      turnMs: deps.lookUpMs,
     });
     this.acceptance = this.openAcceptance();
     this.cancels = createGroupCommit<string, Canceled | 'already_canceled'>({

@@ -34,6 +34,7 @@ export interface OutboxRig {
       observer?: DeliveryObserver;
       carriers?: CarriersDeps;
       foreground?: Foreground;
+      lookUpMs?: number;
     },
   ): Promise<TestProcess>;
   sms(uid: string, more?: Record<string, unknown>): Message;

@@ -39,16 +39,28 @@ export function createStatusLookup(deps: {
   /** Stores the receipts; they are stored when it resolves. */
   take(provider: string, receipts: Receipt[]): Promise<void>;
   log: Log;
+  /** Shorter in tests. */
+  turnMs?: number | undefined;
 }): StatusLookup {
-  const { db, templates, lookUp, take, log } = deps;
+  const { db, templates, lookUp, take, log, turnMs = TURN_MS } = deps;
   let timer: NodeJS.Timeout | undefined;
   let working: Promise<void> | undefined;
 
   async function turn(): Promise<void> {
     try {
-      for (const doubt of await claim(db)) await look(doubt);
+      for (const doubt of await claim(db)) await lookAtOne(doubt);
     } catch (error) {
       log.warn({ err: error }, 'Messages in doubt could not be looked up; trying again');
+    }
+  }
+
+  /** Those that were claimed with one that fails have spent a look, so that they are looked up all the same. */
+  async function lookAtOne(doubt: Doubt): Promise<void> {
+    try {
+      await look(doubt);
+    } catch (error) {
+      const text = 'A message in doubt could not be looked up; trying again while it has looks left';
+      log.warn({ err: error, message: doubt.message_id, provider: doubt.provider }, text);
     }
   }
 
@@ -73,7 +85,7 @@ export function createStatusLookup(deps: {
         working ??= turn().finally(() => {
           working = undefined;
         });
-      }, TURN_MS);
+      }, turnMs);
       timer.unref();
     },
     async stop() {

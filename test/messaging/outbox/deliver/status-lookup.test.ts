@@ -15,9 +15,12 @@ class Vendor extends ScriptedProvider {
   asked: InDoubt[] = [];
   withdrawn: string[] = [];
   answer: LookUpResult = { kind: 'none' };
+  breaksNext = false;
   async lookUp(message: InDoubt): Promise<LookUpResult> {
     this.asked.push(message);
-    return this.answer;
+    if (!this.breaksNext) return this.answer;
+    this.breaksNext = false;
+    throw new Error('The answer cannot be read');
   }
   async withdraw(providerId: string): Promise<void> {
     this.withdrawn.push(providerId);
@@ -34,7 +37,7 @@ describeWithDatabase('a vendor that is asked', (database) => {
   beforeAll(async () => {
     rig = await createOutboxRig(await database.open());
     [sms, voice] = [new Vendor('sms', {}, ACCOUNT), new Vendor('voice', {}, ACCOUNT)];
-    one = await rig.process({ sms, voice });
+    one = await rig.process({ sms, voice }, { lookUpMs: 100 });
     template = await addTemplate(rig.db, rig.workspaceId, {
       channel: 'voice',
       body: '<Response><Say>Hi</Say></Response>',
@@ -93,6 +96,18 @@ describeWithDatabase('a vendor that is asked', (database) => {
       return looks.join() === '1,3';
     });
     expect([await state('several'), await state('twin')]).toEqual(['unknown', 'unknown']);
+    await rig.db.deleteFrom('vendor_doubts').execute();
+  });
+
+  test('one whose look-up fails costs the others no look', async () => {
+    const both = ['broken', 'beside'];
+    for (const [i, uid] of both.entries()) await inDoubt(uid, `+1202555013${i}`);
+    sms.answer = { kind: 'found', providerIds: ['SM-beside'] };
+    sms.breaksNext = true;
+    await lookNow();
+    const states = () => Promise.all(both.map(state));
+    await until('the other one is sent', async () => (await states()).includes('sent'));
+    expect((await states()).sort()).toEqual(['sent', 'unknown']);
     await rig.db.deleteFrom('vendor_doubts').execute();
   });
 
