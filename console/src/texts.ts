@@ -1190,6 +1190,12 @@ export const TEXTS = {
       one: '{n} recipient of its own stays, unless you paste others below.',
       other: '{n} recipients of its own stay, unless you paste others below.',
     },
+    madeBefore: {
+      title: 'Made before',
+      text: 'An earlier request of this form reached the server with other content, and its answer was lost: that campaign exists, or is being made, and is sent if it was started. Nothing was made now. What you typed is still here.',
+      see: 'See the newest campaigns',
+      another: 'Make this one as well',
+    },
     meanwhile: {
       edited:
         'The campaign was saved while you were typing. What you typed is still here. This is what changed:',

@@ -49,6 +49,13 @@ function isFinding(value: unknown): value is Finding {
   return typeof path === 'string' && typeof code === 'string' && typeof message === 'string';
 }
 
+/** Whether the server has judged the request and done nothing; other errors leave open what became of it. */
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof ApiProblem &&
+  error.status < 500 &&
+  ![408, 429].includes(error.status) &&
+  !error.code.startsWith('idempotency_');
+
 export const isProblem = (error: unknown, status?: number, code?: string): error is ApiProblem =>
   error instanceof ApiProblem &&
   (status === undefined || error.status === status) &&

@@ -32,6 +32,11 @@ export interface Draft {
   retries: Retries;
   /** Of this content: the same press twice makes one campaign, other content another. */
   key: string;
+  /**
+   * The Idempotency-Key of a request that may have made a campaign, as long as its answer has not come: under it the
+   * server makes no second one, whatever the form holds by then.
+   */
+  asked?: string | undefined;
 }
 
 export interface Editing {

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useRef, useState } from 'react';
+import { isProblem, isRefusal } from '../api/problem';
 import type { DryRun } from '../api/types.gen';
 import { Button } from '../design/button';
 import { Field } from '../design/field';
@@ -11,6 +12,7 @@ import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { bodyOf, type Draft } from './draft';
 import { ChangedMeanwhile, EditedMeanwhile, useUnchanged } from './edited-meanwhile';
+import { MadeBefore } from './made-before';
 import { create, dryRun } from './new-campaign-queries';
 import { ReviewPart } from './review-part';
 import { useDraft } from './use-draft';
@@ -23,7 +25,7 @@ const texts = TEXTS.newCampaign;
 
 /** Who, what, when; then a dry run to check; then the start. What is typed survives a reload and a failed request. */
 export function NewCampaignPage() {
-  const { draft, change, clear } = useDraft();
+  const { draft, change, setAsked, clear } = useDraft();
   /** Of exactly this content: a change takes it away, so that what is started is what was checked. */
   const [checked, setChecked] = useState<{ key: string; found: DryRun }>();
   const form = useRef<HTMLFormElement>(null);
@@ -35,7 +37,8 @@ export function NewCampaignPage() {
     },
     onSuccess: ({ data }, of) => setChecked({ key: of.key, found: data }),
   });
-  const make = useCreate(draft, clear);
+  const make = useCreate(draft, setAsked, clear);
+  const isMadeBefore = isProblem(make.error, 422, 'idempotency_key_reused');
   const isChecked = checked?.key === draft.key;
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -83,10 +86,16 @@ export function NewCampaignPage() {
           found={checked.found}
           when={draft.when}
           isFallback={draft.strategy === 'fallback' && draft.channels.length > 1}
-          error={isSeen(make.error) ? null : make.error}
+          error={isSeen(make.error) || isMadeBefore ? null : make.error}
           isBusy={make.isPending}
-          onStart={() => isReadable(form.current) && make.mutate(true)}
-          onDraft={() => isReadable(form.current) && make.mutate(false)}
+          onStart={() => isReadable(form.current) && make.mutate({ start: true })}
+          onDraft={() => isReadable(form.current) && make.mutate({ start: false })}
+        />
+      )}
+      {isChecked && isMadeBefore && (
+        <MadeBefore
+          isBusy={make.isPending}
+          onAnother={() => make.mutate({ start: make.variables?.start ?? false, another: true })}
         />
       )}
     </Page>
@@ -109,15 +118,31 @@ function isReadable(form: HTMLFormElement | null): boolean {
 /** What another person has done is shown in the form itself. */
 const isSeen = (error: unknown): boolean => error instanceof ChangedMeanwhile;
 
-function useCreate(draft: Draft, clear: () => void) {
+interface Pressed {
+  start: boolean;
+  /** Besides the one that an earlier request may have made. */
+  another?: boolean;
+}
+
+function useCreate(draft: Draft, setAsked: (asked: string | undefined) => void, clear: () => void) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const requireUnchanged = useUnchanged(draft);
   return useMutation({
-    // The keys differ, because a draft and a start of the same content are two different requests.
-    mutationFn: async (start: boolean) => {
+    mutationFn: async ({ start, another = false }: Pressed) => {
       await requireUnchanged();
-      return create({ ...bodyOf(draft), start }, draft.country, `${draft.key}-${start ? 'start' : 'draft'}`);
+      // The keys differ, because a draft and a start of the same content are two different requests.
+      const own = `${draft.key}-${start ? 'start' : 'draft'}`;
+      // An answer that was lost leaves its key in force for other content too, so that the server refuses a second
+      // campaign if it has made the first. An edit cannot make a second one.
+      const asked = (!another && draft.asked) || own;
+      if (!draft.editing) setAsked(asked);
+      try {
+        return await create({ ...bodyOf(draft), start }, draft.country, asked);
+      } catch (error) {
+        if (isRefusal(error)) setAsked(draft.asked);
+        throw error;
+      }
     },
     // When another person was faster by a moment, the form shows what they did.
     onError: () => queries.invalidateQueries({ queryKey: ['campaign', draft.editing?.id] }),

@@ -14,11 +14,18 @@ export function useDraft() {
       return after;
     });
   }, []);
+  const setAsked = useCallback((asked: string | undefined) => {
+    setDraft((before) => {
+      const after = { ...before, asked };
+      keep(after);
+      return after;
+    });
+  }, []);
   const clear = useCallback(() => {
     localStorage.removeItem(KEY);
     setDraft(fresh());
   }, []);
-  return { draft, change, clear };
+  return { draft, change, setAsked, clear };
 }
 
 /** Puts another content into the form, in place of what is there. */

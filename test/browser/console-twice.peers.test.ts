@@ -1,0 +1,131 @@
+/** Proves that the console makes nothing twice after a lost answer, and undoes nothing that others did meanwhile. */
+
+import type { Browser, Page } from 'playwright-core';
+import { bearerFor, newWorkspace } from '../http/service';
+import { startWholeApi, type WholeApi } from '../http/whole-api';
+import { startBrowser } from '../support/browser';
+import { builtConsole } from '../support/console';
+import { signedInAt } from '../support/console-pages';
+import { describeWithDatabase } from '../support/storage';
+
+describeWithDatabase('what the console sends beside others, or again', (database) => {
+  let browser: Browser;
+  let api: WholeApi;
+  let user: { email: string; password: string };
+  let headers: Record<string, string>;
+  let list: string;
+
+  const ask = async (method: string, path: string, body?: unknown) =>
+    (await api.call(method, path, { headers, ...(body === undefined ? {} : { body }) })).body;
+
+  beforeAll(async () => {
+    browser = await startBrowser();
+    api = await startWholeApi(await database.open(), { more: [builtConsole()] });
+    const made = await newWorkspace(api.identity);
+    user = made.user;
+    headers = { authorization: await bearerFor(api.identity, made) };
+    list = (await ask('POST', '/api/contact-list', { name: 'Readers' })).data.id;
+    await ask('POST', `/api/contact-list/${list}/contacts`, {
+      contacts: [{ name: 'Ada', phone: '+12025550143' }],
+    });
+  }, 120_000);
+  afterAll(async () => {
+    await browser?.close();
+    await api?.stop();
+  });
+
+  const open = (path: string, options = {}) => signedInAt(browser, api.url, user, path, options);
+  const template = async (templateName: string): Promise<string> =>
+    (await ask('POST', '/api/template', { channel: 'sms', templateName, body: 'Hello {{NAME}}' })).template
+      .id;
+  async function draft(name: string): Promise<string> {
+    const settings = { sms: { shortCode: '12345', templateId: await template(name), version: 1 } };
+    const body = { name, channel: ['sms'], start: false, contactListId: [list], settings };
+    return (await ask('POST', '/api/campaign', body)).data.id;
+  }
+  const namesLike = async (search: string): Promise<string[]> =>
+    (await ask('GET', `/api/campaign?page=1&limit=20&channel=all&search=${search}`)).data
+      .map(({ name }: { name: string }) => name)
+      .sort();
+  const field = (page: Page, label: string) => page.getByLabel(label, { exact: true });
+  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+
+  /** The first answer is lost: with the request, or only on the way back. */
+  async function loseFirst(page: Page, path: string, arrives: boolean): Promise<(string | undefined)[]> {
+    const keys: (string | undefined)[] = [];
+    await page.route(path, async (route) => {
+      if (route.request().method() !== 'POST') return route.continue();
+      keys.push(route.request().headers()['idempotency-key']);
+      if (keys.length > 1) return route.continue();
+      if (arrives) await route.fetch();
+      return route.abort();
+    });
+    return keys;
+  }
+
+  async function fillIn(page: Page, name: string): Promise<void> {
+    const id = await template(name);
+    await page.reload();
+    await field(page, 'Name').fill(name);
+    await page.getByLabel(/^Readers/).check();
+    await page.getByRole('checkbox', { name: 'SMS' }).check();
+    await page.getByRole('checkbox', { name: 'Email' }).uncheck();
+    await page.getByLabel('Number or name of the sender').fill('12345');
+    await page.getByLabel('SMS template').selectOption(id);
+  }
+  async function checkAndStart(page: Page): Promise<void> {
+    await press(page, 'Dry run');
+    await page.getByText('1 message would be sent.').waitFor();
+    await press(page, 'Start');
+  }
+
+  test('a start whose answer was lost is found when the form was changed meanwhile, or changed back', async () => {
+    const { page, close } = await open('/new-campaign');
+    await fillIn(page, 'Lost');
+    await loseFirst(page, '**/api/campaign', true);
+    await checkAndStart(page);
+    await page.getByText('The server could not be reached').first().waitFor();
+    await field(page, 'Name').fill('Lost, changed');
+    await page.reload();
+    await checkAndStart(page);
+    await page.getByRole('alert', { name: 'Made before' }).waitFor();
+    expect(await namesLike('Lost')).toEqual(['Lost']);
+    await page.getByRole('link', { name: 'See the newest campaigns' }).click();
+    await page.getByRole('link', { name: 'Lost', exact: true }).waitFor();
+
+    await page.goto(`${api.url}/console/new-campaign`);
+    expect(await field(page, 'Name').inputValue()).toBe('Lost, changed');
+    await field(page, 'Name').fill('Lost');
+    await checkAndStart(page);
+    await page.getByRole('heading', { name: 'Lost', level: 1, exact: true }).waitFor();
+    expect(await namesLike('Lost')).toEqual(['Lost']);
+    await close();
+  }, 120_000);
+
+  test('a second campaign besides the one whose answer was lost is made when the person says so', async () => {
+    const { page, close } = await open('/new-campaign');
+    await fillIn(page, 'Both');
+    await loseFirst(page, '**/api/campaign', true);
+    await checkAndStart(page);
+    await page.getByText('The server could not be reached').first().waitFor();
+    await field(page, 'Name').fill('Both, second');
+    await checkAndStart(page);
+    await press(page, 'Make this one as well');
+    await page.getByRole('heading', { name: 'Both, second', level: 1, exact: true }).waitFor();
+    expect(await namesLike('Both')).toEqual(['Both', 'Both, second']);
+    await close();
+  }, 120_000);
+
+  test('a start that never reached the server stands in the way of nothing', async () => {
+    const { page, close } = await open('/new-campaign');
+    await fillIn(page, 'Never');
+    await loseFirst(page, '**/api/campaign', false);
+    await checkAndStart(page);
+    await page.getByText('The server could not be reached').first().waitFor();
+    await field(page, 'Name').fill('Never, changed');
+    await checkAndStart(page);
+    await page.getByRole('heading', { name: 'Never, changed', level: 1, exact: true }).waitFor();
+    expect(await namesLike('Never')).toEqual(['Never, changed']);
+    await close();
+  }, 120_000);
+});
