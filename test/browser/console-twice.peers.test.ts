@@ -7,6 +7,7 @@ import { startBrowser } from '../support/browser';
 import { builtConsole } from '../support/console';
 import { signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
+import { until } from '../support/until';
 
 describeWithDatabase('what the console sends beside others, or again', (database) => {
   let browser: Browser;
@@ -128,4 +129,29 @@ describeWithDatabase('what the console sends beside others, or again', (database
     expect(await namesLike('Never')).toEqual(['Never, changed']);
     await close();
   }, 120_000);
+
+  test('recipients are sent to again once, also when the answer to the first press is lost', async () => {
+    const id = await draft('Again');
+    const { page, close } = await open('/');
+    await page.route(`**/api/campaign/${id}`, async (route) => {
+      const answered = await route.fetch();
+      const { data, ...rest } = await answered.json();
+      const counts = { sms: { ...data.counts.sms, failed: 1 } };
+      return route.fulfill({
+        response: answered,
+        json: { ...rest, data: { ...data, phase: 'completed', counts } },
+      });
+    });
+    const keys = await loseFirst(page, '**/retry-failed', false);
+    await page.goto(`${api.url}/console/campaigns/${id}`);
+    await press(page, 'Send again to those who failed');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Send again' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByRole('button', { name: 'Send again' }).click();
+    await until('it is sent again', async () => keys.length === 2, 10_000);
+    expect(keys[0]).toEqual(expect.any(String));
+    expect(keys[1]).toBe(keys[0]);
+    await close();
+  }, 60_000);
 });

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { call } from '../api/client';
+import { useOnceKey } from '../api/once-key';
 import { Button } from '../design/button';
 import { Dialog } from '../design/dialog';
 import { Choice, Field } from '../design/field';
@@ -114,15 +115,18 @@ export function RetryDialog({
     Object.values(counts).reduce((sum, one) => sum + one[state], 0);
   const [states, setStates] = useState<readonly string[]>(RETRIED.filter((state) => state !== 'unknown'));
   const say = useToast();
+  // A press after a lost answer concerns those who had failed at the first one, not whoever failed again since.
+  const once = useOnceKey();
   const retry = useMutation({
-    mutationFn: () =>
-      call<
+    mutationFn: () => {
+      const body = only ? { states: [only.state], codes: [only.code] } : { states };
+      return call<
         { url: '/api/campaign/{id}/retry-failed'; path: { id: string }; body: object },
         { data: { count?: number; retried?: Record<string, number> } }
       >('POST', '/api/campaign/{id}/retry-failed', {
-        path: { id },
-        body: only ? { states: [only.state], codes: [only.code] } : { states },
-      }),
+        ...{ path: { id }, body, idempotencyKey: once.keyOf([id, body]) },
+      });
+    },
   });
   const queries = useQueryClient();
   const send = () =>
