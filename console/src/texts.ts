@@ -553,6 +553,8 @@ export const TEXTS = {
     addRoute: 'Add a route',
     saveRoutes: 'Save routes',
     routesSaved: 'The routes are in force',
+    routesMeanwhile:
+      'The routes were saved while you were typing. What you typed is still here. This is what changed:',
     sender: 'Sender',
     senderHint: 'Number, short code or name; for email a domain',
     toPrefix: 'Numbers that begin with',

@@ -9,6 +9,14 @@ import { signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 
+interface Route {
+  toPrefix?: string;
+}
+interface Account {
+  id: string;
+  channels: string[];
+}
+
 describeWithDatabase('what the console sends beside others, or again', (database) => {
   let browser: Browser;
   let api: WholeApi;
@@ -152,6 +160,36 @@ describeWithDatabase('what the console sends beside others, or again', (database
     await until('it is sent again', async () => keys.length === 2, 10_000);
     expect(keys[0]).toEqual(expect.any(String));
     expect(keys[1]).toBe(keys[0]);
+    await close();
+  }, 60_000);
+
+  test('routes that are being typed stay when another owner saves, and replace theirs only when that was seen', async () => {
+    const { page, close } = await open('/carriers?view=routes');
+    const here = async (method: string, path: string, body?: unknown) =>
+      page.evaluate<{ data: { routes: Route[] } & Account[] }>(
+        `fetch('${path}', { method: '${method}', headers: { 'content-type': 'application/json' }, body: ${body ? `'${JSON.stringify(body)}'` : 'null'} }).then((answer) => answer.json())`,
+      );
+    const put = async (toPrefix: string) => {
+      const { data } = await here('GET', '/api/admin/accounts');
+      const account = data.find(({ channels }) => channels.includes('sms'))?.id;
+      await here('PUT', '/api/admin/routes', {
+        routes: [{ channel: 'sms', toPrefix, accounts: [{ account }] }],
+      });
+    };
+    const saved = async () => (await here('GET', '/api/admin/routes')).data.routes[0]?.toPrefix;
+    await put('+49');
+    await page.reload();
+    const prefix = page.getByLabel('Numbers that begin with');
+    await prefix.fill('+44');
+    await put('+33');
+    await press(page, 'Save routes');
+    await page.getByRole('alert', { name: 'Changed by another person meanwhile' }).waitFor();
+    expect(await prefix.inputValue()).toBe('+44');
+    expect(await saved()).toBe('+33');
+    await press(page, 'Go on with mine');
+    await press(page, 'Save routes');
+    await page.getByText('The routes are in force').waitFor();
+    expect(await saved()).toBe('+44');
     await close();
   }, 60_000);
 });

@@ -1,5 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
 import type {
@@ -12,7 +11,9 @@ import type {
   Route,
 } from '../api/types.gen';
 import { Button } from '../design/button';
+import { Conflict } from '../design/conflict';
 import { Choice, Field, Select } from '../design/field';
+import { useKeptDraft } from '../design/kept-draft';
 import { Loaded } from '../design/loaded';
 import { EmptyState, ErrorState } from '../design/states';
 import { useToast } from '../design/toast';
@@ -24,20 +25,24 @@ const CHANNELS = ['email', 'sms', 'voice'] as const;
 
 /** Rules that choose an account, in their order: the first that matches decides. */
 export function Routes() {
-  const routes = useQuery({
-    queryKey: ['routes'],
-    queryFn: ({ signal }) =>
-      call<GetRoutesData, GetRoutesResponse>('GET', '/api/admin/routes', { signal }).then(
-        ({ data }) => data.routes,
-      ),
-  });
+  const routes = useQuery(routesQuery);
   return (
-    <Loaded query={routes}>{(known) => <RoutesForm key={JSON.stringify(known)} known={known} />}</Loaded>
+    <Loaded query={routes}>{(known) => <RoutesForm known={known} readAt={routes.dataUpdatedAt} />}</Loaded>
   );
 }
 
-function RoutesForm({ known }: { known: readonly Route[] }) {
-  const [routes, setRoutes] = useState(known);
+const routesQuery = queryOptions({
+  queryKey: ['routes'],
+  queryFn: ({ signal }) =>
+    call<GetRoutesData, GetRoutesResponse>('GET', '/api/admin/routes', { signal }).then(
+      ({ data }) => data.routes,
+    ),
+});
+
+/** Routes have no versions: of two that differ, the one that was read later is the newer. */
+function RoutesForm({ known, readAt }: { known: readonly Route[]; readAt: number }) {
+  const kept = useKeptDraft('routes', readAt, known);
+  const { draft: routes, setDraft: setRoutes } = kept;
   const queries = useQueryClient();
   const say = useToast();
   const accounts = useQuery({
@@ -49,13 +54,23 @@ function RoutesForm({ known }: { known: readonly Route[] }) {
   });
   const names = new Map((accounts.data ?? []).map(({ id, name }) => [id, name]));
   const save = useMutation({
-    mutationFn: () =>
-      call<PutRoutesData, PutRoutesResponse>('PUT', '/api/admin/routes', {
-        body: { routes: routes.map(cleaned) },
-      }),
-    onSuccess: ({ data }) => {
+    mutationFn: async (sent: readonly Route[]) => {
+      // The API takes the last one that comes, so that the form looks first whether it knows the newest.
+      const newest = await queries.fetchQuery({ ...routesQuery, staleTime: 0 });
+      if (textOf(newest) !== textOf(kept.from)) {
+        // Also where it is what is sent: the answer to an earlier press was lost.
+        return textOf(newest) === textOf(sent.map(cleaned)) ? newest : undefined;
+      }
+      const { data } = await call<PutRoutesData, PutRoutesResponse>('PUT', '/api/admin/routes', {
+        body: { routes: sent.map(cleaned) },
+      });
+      return data.routes;
+    },
+    onSuccess: (saved, sent) => {
+      if (!saved) return;
       say(texts.routesSaved);
-      queries.setQueryData(['routes'], data.routes);
+      kept.saved(sent, { version: Date.now(), content: saved });
+      queries.setQueryData(['routes'], saved);
     },
   });
   const move = (at: number, by: -1 | 1) => {
@@ -68,7 +83,7 @@ function RoutesForm({ known }: { known: readonly Route[] }) {
       className="stack"
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate();
+        save.mutate(routes);
       }}
     >
       <p className="muted">{texts.routesText}</p>
@@ -98,12 +113,21 @@ function RoutesForm({ known }: { known: readonly Route[] }) {
           />
         </section>
       ))}
+      {kept.isBehind && (
+        <Conflict
+          text={texts.routesMeanwhile}
+          before={textOf(kept.from)}
+          after={textOf(known)}
+          onKeep={kept.keepMine}
+          onTake={kept.discard}
+        />
+      )}
       {save.error && <ErrorState error={save.error} />}
       <div className="row">
         <Button onClick={() => setRoutes([...routes, { channel: 'sms', accounts: [] }])}>
           {texts.addRoute}
         </Button>
-        <Button kind="primary" type="submit" busy={save.isPending}>
+        <Button kind="primary" type="submit" busy={save.isPending} unavailable={kept.isBehind}>
           {texts.saveRoutes}
         </Button>
       </div>
@@ -223,6 +247,9 @@ function RouteFields({ route, names, wrong, onChange }: RouteFieldsProps) {
     </>
   );
 }
+
+/** A line for each route. */
+const textOf = (routes: readonly Route[]): string => routes.map((one) => JSON.stringify(one)).join('\n');
 
 /** Fields that are empty are left out, because a route matches by those that are given. */
 function cleaned({ channel, accounts, failover, sender, toPrefix, workspace, class: of }: Route): Route {
