@@ -52,6 +52,7 @@ describeWithDatabase('what the console sends beside others, or again', (database
     const body = { name, channel: ['sms'], start: false, contactListId: [list], settings };
     return (await ask('POST', '/api/campaign', body)).data.id;
   }
+  const read = async (id: string) => (await ask('GET', `/api/campaign/${id}`)).data;
   const namesLike = async (search: string): Promise<string[]> =>
     (await ask('GET', `/api/campaign?page=1&limit=20&channel=all&search=${search}`)).data
       .map(({ name }: { name: string }) => name)
@@ -190,6 +191,17 @@ describeWithDatabase('what the console sends beside others, or again', (database
     await press(page, 'Save routes');
     await page.getByText('The routes are in force').waitFor();
     expect(await saved()).toBe('+44');
+    await close();
+  }, 60_000);
+
+  test('a change of the name leaves alone the tags that another person has set meanwhile', async () => {
+    const id = await draft('Tagged');
+    const { page, close } = await open(`/campaigns/${id}/settings`);
+    await field(page, 'Name').fill('Tagged, renamed');
+    await ask('PATCH', `/api/campaign/${id}`, { tags: ['spring'] });
+    await press(page, 'Save');
+    await page.getByRole('heading', { name: 'Tagged, renamed', level: 1 }).waitFor();
+    expect(await read(id)).toMatchObject({ name: 'Tagged, renamed', tags: ['spring'] });
     await close();
   }, 60_000);
 });

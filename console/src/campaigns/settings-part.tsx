@@ -42,12 +42,15 @@ function Labels({ campaign: { id, name, tags = [], archived = false, phase } }: 
   const queries = useQueryClient();
   const say = useToast();
   const save = useMutation({
-    mutationFn: (body: { name: string; tags: string[]; archived: boolean }) =>
-      call<{ url: '/api/campaign/{id}'; path: { id: string }; body: typeof body }, unknown>(
+    // Only what was changed here, so that what another person has changed meanwhile stays.
+    mutationFn: async (body: { name?: string; tags?: string[]; archived?: boolean }) => {
+      if (Object.keys(body).length === 0) return;
+      await call<{ url: '/api/campaign/{id}'; path: { id: string }; body: typeof body }, unknown>(
         'PATCH',
         '/api/campaign/{id}',
         { path: { id }, body },
-      ),
+      );
+    },
     onSuccess: async () => {
       say(texts.saved);
       await queries.invalidateQueries({ queryKey: campaignQuery(id).queryKey });
@@ -57,13 +60,18 @@ function Labels({ campaign: { id, name, tags = [], archived = false, phase } }: 
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    save.mutate({
+    const typed = {
       name: String(form.get('name')),
       tags: String(form.get('tags'))
         .split(',')
         .map((tag) => tag.trim())
         .filter(Boolean),
       archived: form.get('archived') === 'on',
+    };
+    save.mutate({
+      ...(typed.name !== name && { name: typed.name }),
+      ...(typed.tags.join() !== tags.join() && { tags: typed.tags }),
+      ...(typed.archived !== archived && { archived: typed.archived }),
     });
   };
   return (
