@@ -204,4 +204,22 @@ describeWithDatabase('what the console sends beside others, or again', (database
     expect(await read(id)).toMatchObject({ name: 'Tagged, renamed', tags: ['spring'] });
     await close();
   }, 60_000);
+
+  test('what is typed on one page is there after its reload, whatever is typed on another', async () => {
+    const { page, close } = await open('/new-campaign');
+    await field(page, 'Name').fill('First');
+    const beside = await page.context().newPage();
+    await beside.goto(`${api.url}/console/new-campaign`);
+    await field(beside, 'Name').fill('Second');
+    await page.reload();
+    const first = await field(page, 'Name').inputValue();
+    await press(beside, 'Empty the form');
+    await page.reload();
+    const still = await field(page, 'Name').inputValue();
+    await beside.reload();
+    expect({ first, still, beside: await field(beside, 'Name').inputValue() }).toEqual({
+      ...{ first: 'First', still: 'First', beside: '' },
+    });
+    await close();
+  }, 60_000);
 });

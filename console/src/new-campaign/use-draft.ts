@@ -22,8 +22,8 @@ export function useDraft() {
     });
   }, []);
   const clear = useCallback(() => {
-    localStorage.removeItem(KEY);
-    setDraft(fresh());
+    empty();
+    setDraft(kept());
   }, []);
   return { draft, change, setAsked, clear };
 }
@@ -39,20 +39,40 @@ export function holdsOther(id: string): boolean {
   return draft.editing?.id !== id && (draft.name !== '' || draft.pasted !== '' || draft.lists.length > 0);
 }
 
+/**
+ * Each page keeps its own, because of two that are open side by side the later would replace what was typed on the
+ * other. The browser keeps the latest of all, for pages that are opened after this one is closed.
+ */
 function kept(): Draft {
+  return read(sessionStorage) ?? read(localStorage) ?? fresh();
+}
+
+function read(store: Storage): Draft | undefined {
   try {
-    const text = localStorage.getItem(KEY);
-    return text ? { ...fresh(), ...JSON.parse(text) } : fresh();
+    const text = store.getItem(KEY);
+    return text ? { ...fresh(), ...JSON.parse(text) } : undefined;
   } catch {
-    return fresh();
+    return undefined;
   }
 }
 
 function keep(draft: Draft): void {
+  for (const store of [sessionStorage, localStorage]) {
+    try {
+      store.setItem(KEY, JSON.stringify(draft));
+    } catch {
+      // Too much for the browser's store: what is on the page stays there.
+    }
+  }
+}
+
+/** What another page has kept since is its own. */
+function empty(): void {
+  if (read(localStorage)?.key === kept().key) localStorage.removeItem(KEY);
   try {
-    localStorage.setItem(KEY, JSON.stringify(draft));
+    sessionStorage.setItem(KEY, JSON.stringify(fresh()));
   } catch {
-    // Too much for the browser's store: what is on the page stays there.
+    sessionStorage.removeItem(KEY);
   }
 }
 
