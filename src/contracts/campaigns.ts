@@ -15,6 +15,7 @@ import {
   emptyAsAbsent,
   givenId,
   INT_MAX,
+  instant,
   integer,
   pageLimit,
   pageNumber,
@@ -149,6 +150,10 @@ export const campaignListQuery = z
     status: emptyAsAbsent(z.enum(STATUSES).optional()),
     dateFrom: emptyAsAbsent(day.optional()),
     dateTo: emptyAsAbsent(day.optional()),
+    createdFrom: emptyAsAbsent(instant.optional()).meta({
+      description: 'For days of another zone than UTC: an instant, included.',
+    }),
+    createdBefore: emptyAsAbsent(instant.optional()).meta({ description: 'An instant, not included.' }),
     tag: emptyAsAbsent(z.string().trim().max(LIMITS.tagChars).optional()),
     archived: emptyAsAbsent(
       z

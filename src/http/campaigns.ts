@@ -250,7 +250,7 @@ const listCampaigns: Operation = {
   access: { role: 'viewer', scopes: ['read'] },
   tag: 'Campaigns',
   summary: 'List campaigns',
-  description: 'Newest first unless a `column` is named. Dates are inclusive.',
+  description: 'Newest first unless a `column` is named. Dates are inclusive, and days of UTC.',
   parameters: { page: '1', limit: '20', channel: 'sms', search: 'spring', dateFrom: '01/01/2026' },
   answers: {
     200: json('A page of campaigns.', campaignList, {

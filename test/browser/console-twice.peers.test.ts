@@ -205,6 +205,19 @@ describeWithDatabase('what the console sends beside others, or again', (database
     await close();
   }, 60_000);
 
+  test('a campaign is found by the day that the list shows for it', async () => {
+    const id = await draft('Of the day');
+    // At least one of the two shows another day than UTC, whatever the hour is.
+    for (const timezoneId of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
+      const { page, close } = await open('/campaigns', { timezoneId });
+      const { createdAt } = await read(id);
+      const day = new Intl.DateTimeFormat('sv', { timeZone: timezoneId }).format(new Date(createdAt));
+      await page.goto(`${api.url}/console/campaigns?from=${day}&to=${day}`);
+      await page.getByRole('link', { name: 'Of the day' }).waitFor();
+      await close();
+    }
+  }, 60_000);
+
   test('what is typed on one page is there after its reload, whatever is typed on another', async () => {
     const { page, close } = await open('/new-campaign');
     await field(page, 'Name').fill('First');

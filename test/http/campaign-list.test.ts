@@ -84,6 +84,13 @@ describeWithDatabase('the list of campaigns', (database) => {
     ['channel=sms&dateFrom=02/01/2026&dateTo=02/28/2026', ['cmp_3', 'cmp_2']],
     ['channel=sms&dateFrom=03/01/2026', ['cmp_4']],
     ['channel=sms&dateTo=01/31/2026', ['cmp_1']],
+    // February by the clocks of Rome.
+    [
+      'channel=sms&createdFrom=2026-02-01T00:00:00%2B01:00&createdBefore=2026-02-28T23:00:00Z',
+      ['cmp_2', 'cmp_1'],
+    ],
+    ['channel=sms&createdFrom=2026-03-01T00:00:00Z', ['cmp_4']],
+    ['channel=sms&createdBefore=2026-02-01T00:00:00Z', ['cmp_1']],
   ])('%s finds %p', async (query, expected) => {
     expect(await ids(query)).toEqual(expected);
   });
@@ -97,6 +104,7 @@ describeWithDatabase('the list of campaigns', (database) => {
     ],
     ['page=1&limit=1&channel=sms&dateFrom=02/30/2026', ['dateFrom invalid_date']],
     ['page=1&limit=1&channel=sms&dateFrom=2026-02-01', ['dateFrom invalid_format']],
+    ['page=1&limit=1&channel=sms&createdFrom=2026-02-01', ['createdFrom invalid_format']],
     ['page=1&limit=1&channel=sms&dateFrom=02/02/2026&dateTo=02/01/2026', ['dateTo before_start']],
   ])('%p is refused, naming what is wrong', async (query, expected) => {
     const answer = await list(query);

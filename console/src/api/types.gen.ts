@@ -11072,6 +11072,14 @@ export type ListCampaignsData = {
         status?: 'active' | 'paused' | 'completed';
         dateFrom?: string;
         dateTo?: string;
+        /**
+         * For days of another zone than UTC: an instant, included.
+         */
+        createdFrom?: string;
+        /**
+         * An instant, not included.
+         */
+        createdBefore?: string;
         tag?: string;
         /**
          * Those that were put away; without it, those that were not.

@@ -35,8 +35,8 @@ async function listCampaigns(filter: CampaignFilter, signal: AbortSignal) {
     ...{ page, limit: PAGE_SIZE, channel },
     ...(search ? { search } : {}),
     ...(status ? { status } : {}),
-    ...(from ? { dateFrom: monthFirst(from) } : {}),
-    ...(to ? { dateTo: monthFirst(to) } : {}),
+    ...(from ? { createdFrom: startOf(from) } : {}),
+    ...(to ? { createdBefore: startOf(to, 1) } : {}),
     ...(order ? { column: order === 'name' ? 'name' : 'createdAt', direction: 'asc' } : {}),
     ...(tag ? { tag } : {}),
     ...(archived ? { archived: 'true' as const } : {}),
@@ -48,5 +48,10 @@ async function listCampaigns(filter: CampaignFilter, signal: AbortSignal) {
   return { rows: data, total: pagination.total };
 }
 
-/** The specification's dates are `MM/DD/YYYY`. */
-const monthFirst = (date: string) => date.replace(/^(\d{4})-(\d\d)-(\d\d)$/, '$2/$3/$1');
+/** When a day begins here, or one that comes after it: the API's own days are those of UTC, and the list shows ours. */
+function startOf(date: string, later = 0): string {
+  const at = new Date(`${date}T00:00`);
+  at.setDate(at.getDate() + later);
+  // What is no day is for the API to refuse.
+  return Number.isNaN(at.getTime()) ? date : at.toISOString();
+}

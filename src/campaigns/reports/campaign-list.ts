@@ -30,7 +30,9 @@ export async function listCampaigns(
       and ${query.tag ? sql`${query.tag} = any(c.tags)` : sql`true`}
       and c.archived_at is ${query.archived ? sql`not null` : sql`null`}
       and ${query.dateFrom ? sql`c.created_at >= ${query.dateFrom}::date` : sql`true`}
-      and ${query.dateTo ? sql`c.created_at < ${query.dateTo}::date + 1` : sql`true`}`;
+      and ${query.dateTo ? sql`c.created_at < ${query.dateTo}::date + 1` : sql`true`}
+      and ${query.createdFrom ? sql`c.created_at >= ${query.createdFrom}::timestamptz` : sql`true`}
+      and ${query.createdBefore ? sql`c.created_at < ${query.createdBefore}::timestamptz` : sql`true`}`;
   const direction = sql.raw(query.direction ?? (query.column === 'name' ? 'asc' : 'desc'));
   const column = { name: sql`lower(c.name)`, createdAt: sql`c.created_at`, status: statusExpression }[
     query.column ?? 'createdAt'
