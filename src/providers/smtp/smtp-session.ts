@@ -123,8 +123,13 @@ function sessionOn(connection: SMTPConnection, timeouts: SmtpTimeouts): SmtpSess
         return { kind: 'accepted', reply };
       } catch (error) {
         const outcome = outcomeOf(error as SmtpError, source.isDrained());
-        // The transaction is open still, and the next MAIL would be out of order.
-        if (outcome.kind !== 'refused' || broken || !(await reset(connection, timeouts))) {
+        const socket = connection._socket;
+        const isHalf = source.isBegun() && !(source.isDrained() && socket && socket.writableLength === 0);
+        // A relay that refuses what it has half of may take it all the same once it has read the end of it, and a RSET would
+        // be a line of the message. So nothing more is written, and what waits to be written is dropped.
+        if (isHalf && socket) socket.destroy();
+        // After any other refusal the transaction is open still, and the next MAIL would be out of order.
+        if (outcome.kind !== 'refused' || isHalf || broken || !(await reset(connection, timeouts))) {
           broken = true;
           connection.close();
         }
@@ -165,7 +170,7 @@ async function reset(connection: SMTPConnection, timeouts: SmtpTimeouts): Promis
  * The message as a stream that knows when its last piece was asked for. Until then the line that ends it
  * cannot have been written, and it is certain that the server has not got it.
  */
-function sourceOf(mime: Buffer): { stream: Readable; isDrained(): boolean } {
+function sourceOf(mime: Buffer): { stream: Readable; isBegun(): boolean; isDrained(): boolean } {
   let at = 0;
   let drained = false;
   const stream = new Readable({
@@ -178,7 +183,7 @@ function sourceOf(mime: Buffer): { stream: Readable; isDrained(): boolean } {
       this.push(null);
     },
   });
-  return { stream, isDrained: () => drained };
+  return { stream, isBegun: () => at > 0, isDrained: () => drained };
 }
 
 type SmtpError = Error & {

@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Provider } from '../../../src/providers/provider';
+import { until } from '../../support/until';
 import { REFUSALS, type Refusal } from './refusals';
 import { type SmtpCarrier, startSmtpCarrier } from './smtp-carrier';
 import { mail, openSmtp } from './smtp-rig';
@@ -16,6 +17,23 @@ describe('a mail to a host that fails', () => {
       await host.close();
     }
   });
+});
+
+test('a mail that is refused while it is being written is dropped at once', async () => {
+  const host = await startHastyHost();
+  const provider = openSmtp(`smtp://127.0.0.1:${host.port}?tls=none`);
+  try {
+    // More than the connection and the system hold.
+    const large = mail({ html: `<p>${'All of it. '.repeat(2_000_000)}</p>` });
+    expect(await provider.handOver([large])).toEqual([
+      { kind: 'transient', code: '4.3.0', retryAfterMs: 60_000 },
+    ]);
+    await until('the connection to end', () => host.ended === 1);
+    expect(host.taken).toBe(0);
+  } finally {
+    await provider.close();
+    await host.close();
+  }
 });
 
 describe('a mail that is taken', () => {
@@ -50,6 +68,41 @@ describe('a mail that is taken', () => {
     ]);
   });
 });
+
+/** Refuses each message at its go-ahead, reads on after a while, and takes what it gets the end of. */
+async function startHastyHost() {
+  const state = { taken: 0, ended: 0 };
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => void state.ended++);
+    let inMessage = false;
+    socket.write('220 mx.example.net ESMTP\r\n');
+    createInterface({ input: socket }).on('line', (line) => {
+      if (inMessage && line !== '.') return;
+      if (inMessage) {
+        state.taken += 1;
+        inMessage = false;
+      } else if (line === 'DATA') {
+        inMessage = true;
+        socket.write('354 Go on\r\n451 4.3.0 Busy\r\n');
+        socket.pause();
+        setTimeout(() => socket.resume(), 200);
+        return;
+      }
+      socket.write('250 2.0.0 Ok\r\n');
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return Object.assign(state, {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((done) => server.close(done));
+    },
+  });
+}
 
 /** Speaks SMTP until the command at which it is to fail. */
 async function startFailingHost(at: Refusal['at'], says: Refusal['says']) {
