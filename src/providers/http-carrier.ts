@@ -4,7 +4,7 @@ import { handoverWaitMs } from '../domain/handover-wait';
 import { LIMITS } from '../domain/limits';
 import type { HttpAnswer } from './http-answer';
 import { exchange, type MayBegin, type NoAnswer } from './http-exchange';
-import { anyMayLeave, type HandOver, type HandOverResult, type Provider } from './provider';
+import { anyMayLeave, type HandOver, type HandOverResult, type MayLeave, type Provider } from './provider';
 
 export interface HttpCarrierOptions {
   url: URL;
@@ -46,7 +46,7 @@ export function openHttpCarrier({
         if (messages.length > connections) {
           throw new RangeError(`${messages.length} messages in a hand-over of at most ${connections}`);
         }
-        const results = messages.map((message) => handOne(message, () => mayLeave(message)));
+        const results = messages.map((message) => alone(handOne, message, mayLeave));
         const [only] = results;
         // Nearly always one message is handed over by itself, and then there is nothing to gather.
         const answers = results.length === 1 && only ? [await only] : await Promise.all(results);
@@ -64,6 +64,20 @@ export function openHttpCarrier({
       await pool.destroy();
     },
   };
+}
+
+/** One that fails before its request began was certainly not given away, and says nothing of the others. */
+async function alone(
+  handOne: Parameters<HttpCarrier['handOver']>[0],
+  message: HandOver,
+  mayLeave: MayLeave,
+): Promise<HandOverResult> {
+  let begun = false;
+  try {
+    return await handOne(message, () => (begun = mayLeave(message)));
+  } catch {
+    return begun ? { kind: 'unknown' } : { kind: 'transient', code: 'request_not_made' };
+  }
 }
 
 /**

@@ -4,6 +4,7 @@ import { LIMITS } from '../../src/domain/limits';
 import { inboundRoutes } from '../../src/http/inbound';
 import { buildServer } from '../../src/http/server';
 import { createLog } from '../../src/log';
+import { openHttpCarrier } from '../../src/providers/http-carrier';
 import { openHttpProvider } from '../../src/providers/http-provider';
 import type { HandOver, HandOverResult, Provider, ReceiptSink } from '../../src/providers/provider';
 import { freePort } from '../support/free-port';
@@ -278,4 +279,33 @@ describe('the HTTP provider', () => {
     await provider.close();
     expect(await results).toEqual([{ kind: 'unknown' }]);
   });
+});
+
+test('a message that fails before its request begins leaves no doubt, and none of those beside it', async () => {
+  const server = createServer((_, response) => response.end('{}'));
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const carrier = openHttpCarrier({ url, connections: 3, answerMs: 1_000, answerBytes: 1_000 });
+  try {
+    const handOver = carrier.handOver(async ({ id }, mayBegin) => {
+      if (id === 'early') throw new Error('no key');
+      await carrier.ask({ method: 'GET', path: '/' }, mayBegin);
+      if (id === 'late') throw new Error('no word');
+      return { kind: 'accepted', providerId: id };
+    });
+    const messages = ['early', 'late', 'fine'].map(
+      (id): HandOver => ({
+        ...{ id, uid: id, channel: 'sms', to: '+12025550123', from: '12345' },
+        attempt: 1,
+      }),
+    );
+    expect(await handOver(messages)).toEqual([
+      { kind: 'transient', code: 'request_not_made' },
+      { kind: 'unknown' },
+      { kind: 'accepted', providerId: 'fine' },
+    ]);
+  } finally {
+    await carrier.close();
+    server.close();
+  }
 });

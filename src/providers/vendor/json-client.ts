@@ -1,7 +1,8 @@
+import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../domain/limits';
 import type { HttpAnswer } from '../http-answer';
 import { openHttpCarrier } from '../http-carrier';
-import type { NoAnswer } from '../http-exchange';
+import type { MayBegin, NoAnswer } from '../http-exchange';
 import { prefixOf } from './vendor';
 
 /** Requests in JSON to a vendor, for one account. */
@@ -13,10 +14,13 @@ export interface JsonClient {
   close(): Promise<void>;
 }
 
+/** Nothing was asked, because the account's own key or password cannot be read. */
+export const UNREADABLE: NoAnswer = { code: 'credentials_unreadable', offered: false, stayed: false };
+
 export function openJsonClient(options: {
   /** The vendor's address, or the one that stands for it. */
   base: string;
-  /** Called for each request, because some vendors want a token that is valid for minutes. */
+  /** Called for each request, because some vendors want a token that is valid for minutes. Throws for a key that is none. */
   authorization(): string;
   answerMs: number | undefined;
 }): JsonClient {
@@ -29,18 +33,30 @@ export function openJsonClient(options: {
   });
   const prefix = prefixOf(base);
   const accept = 'application/json';
-  const give = (method: 'POST' | 'PUT', path: string, body: unknown, mayBegin = () => true) => {
-    const headers = { authorization: authorization(), accept, 'content-type': 'application/json' };
-    return carrier.ask({ method, path: prefix + path, headers, body: JSON.stringify(body) }, mayBegin);
+  const ask = async (request: Dispatcher.DispatchOptions, mayBegin: MayBegin) => {
+    let authorized: string;
+    try {
+      authorized = authorization();
+    } catch {
+      return UNREADABLE;
+    }
+    return carrier.ask(
+      { ...request, headers: { authorization: authorized, accept, ...request.headers } },
+      mayBegin,
+    );
   };
+  const give = (method: 'POST' | 'PUT', path: string, body: unknown, mayBegin: MayBegin = () => true) =>
+    ask(
+      {
+        ...{ method, path: prefix + path, body: JSON.stringify(body) },
+        headers: { 'content-type': 'application/json' },
+      },
+      mayBegin,
+    );
   return {
     post: (path, body, mayBegin) => give('POST', path, body, mayBegin),
     put: (path, body) => give('PUT', path, body),
-    get: (path) =>
-      carrier.ask(
-        { method: 'GET', path: prefix + path, headers: { authorization: authorization(), accept } },
-        () => true,
-      ),
+    get: (path) => ask({ method: 'GET', path: prefix + path }, () => true),
     handOver: carrier.handOver,
     close: () => carrier.close(),
   };

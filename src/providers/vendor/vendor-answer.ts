@@ -3,6 +3,7 @@ import { type HttpAnswer, parseRetryAfter, throttled } from '../http-answer';
 import type { NoAnswer } from '../http-exchange';
 import type { HandOverResult } from '../provider';
 import { type ErrorClass, errorClass } from './error-class';
+import { UNREADABLE } from './json-client';
 
 /** A vendor's answer as its adapter reads it. */
 export type VendorWord =
@@ -23,6 +24,13 @@ export function resultOfAnswer(
   read: (answer: HttpAnswer) => VendorWord,
 ): HandOverResult {
   if (!('status' in answer)) {
+    if (answer === UNREADABLE) {
+      return {
+        kind: 'account',
+        code: answer.code,
+        message: 'The key or password of the account cannot be read',
+      };
+    }
     if (answer.stayed) return { kind: 'stayed' };
     return answer.offered ? { kind: 'unknown' } : { kind: 'transient', code: answer.code, unreached: true };
   }

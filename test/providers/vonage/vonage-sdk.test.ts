@@ -58,6 +58,25 @@ describe('requests to Vonage', () => {
     expect(ours).toEqual(theirs);
   });
 
+  test.each(['sms', 'voice'] as const)(
+    'of an account whose key is none are not made: %s',
+    async (channel) => {
+      account = { ...account, secrets: { ...account.secrets, privateKey: 'no key' } };
+      const dropped: string[] = [];
+      const provider = VONAGE.open({
+        ...{ channel, account, addresses },
+        calls: { begin: async () => ({ path: 'token/start' }), drop: async (id) => void dropped.push(id) },
+      });
+      const [result] = await provider.handOver([
+        message({ channel, text: 'Hello', xml: '<Response><Say>Hello</Say></Response>' }),
+      ]);
+      await provider.close();
+      expect(result).toMatchObject({ kind: 'account', code: 'credentials_unreadable' });
+      expect(dropped).toEqual(channel === 'voice' ? ['msg_1'] : []);
+      expect(fake.requests).toEqual([]);
+    },
+  );
+
   test('a call, its look-up and its withdrawal are what the SDK makes of the same wishes', async () => {
     const provider = open('voice');
     const voice = { machine: 'leave_message', ringTimeoutSeconds: 20, maxSeconds: 300 } as const;
