@@ -315,6 +315,9 @@ export const LIMITS = {
    * three messages gets no longer pause either, because other messages must not wait for what may be wrong with
    * these alone. */
   accountAloneMs: 20_000,
+  /** So many messages one after the other without an answer, some of them offered after the first was given up: the carrier
+   * answers nobody, and each further message would be in doubt too. */
+  accountUnanswered: 20,
   /** Remembered messages that may be refused because of their recipient (404, 405). */
   accountSuspects: 10_000,
   /** How often due messages that cannot be sent are searched for expired ones, because `expired` is reported
@@ -623,6 +626,8 @@ export const LIMITS = {
   smtpInboundConnectionMs: 300_000,
   /** A centre that has not answered a PDU for this long has lost it, or its answer. */
   smppAnswerMs: 10_000,
+  /** So many submit_sm one after the other without an answer end the session, although the centre answers enquire_link. */
+  smppUnanswered: 10,
   /** After this silence, the centre is asked whether it is still there. */
   smppEnquireMs: 30_000,
   /** Between two binds; each is a log-in, and centres lock accounts that try too often. */

@@ -1,5 +1,6 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { LIMITS } from '../../domain/limits';
 import { type LibrarySession, newPdu, openLibrarySession, type Pdu } from './library';
 import type { SmppEndpoint } from './settings';
 import { ACCEPTED, UNKNOWN_COMMAND } from './statuses';
@@ -49,6 +50,8 @@ export class SmppSession {
   private readonly socket: Socket;
   private heardMs = Date.now();
   private enquiring = false;
+  /** When the first of the last submit_sm was given up without an answer, and how many they are. */
+  private unanswered: { sinceMs: number; count: number } | undefined;
   private ended = false;
 
   private constructor(
@@ -167,6 +170,8 @@ export class SmppSession {
 
   private answered(pdu: Pdu): void {
     const pending = this.pending.get(pdu.sequence_number);
+    // Only a submit_sm has an answer that may be late; one to an enquire_link does not show that messages are taken.
+    if (pending?.late || this.late.has(pdu.sequence_number)) this.unanswered = undefined;
     if (pending) {
       this.pending.delete(pdu.sequence_number);
       pending.settle({ kind: 'answered', pdu });
@@ -184,6 +189,14 @@ export class SmppSession {
       this.pending.delete(number);
       if (late && this.late.size < LATE_MAX) this.late.set(number, late);
       settle({ kind: 'lost' });
+      if (!late) continue;
+      this.unanswered ??= { sinceMs: now, count: 0 };
+      this.unanswered.count += 1;
+      // Those that were under way together may only be late, and then their answers come before the next is given up.
+      if (this.unanswered.count >= LIMITS.smppUnanswered && sinceMs >= this.unanswered.sinceMs) {
+        this.end();
+        return;
+      }
     }
     if (!this.enquiring && now - this.heardMs >= this.times.enquireMs) void this.enquire();
   }

@@ -280,6 +280,18 @@ describe('a connection that is cut', () => {
   });
 });
 
+test('a session in which no submit_sm is answered is ended, and its messages have another', async () => {
+  let stuck = true;
+  const smsc = await centre({ cut: () => (stuck ? 'no-answer' : undefined) });
+  const provider = open(smsc, { window: 5, times: { answerMs: 100, enquireMs: 50 } });
+  const texts = Array.from({ length: 15 }, (_, i) => message(`${i}`));
+  const results = await handOverAll(provider, texts);
+  expect(results.every(({ kind }) => kind === 'unknown' || kind === 'throttled')).toBe(true);
+  stuck = false;
+  await until('another session', () => smsc.binds === 2);
+  expect(await one(provider, message())).toMatchObject({ kind: 'accepted' });
+});
+
 describe('a bind', () => {
   test('that is refused for our account pauses the account', async () => {
     const smsc = await centre({ bindStatus: () => 0x0e });

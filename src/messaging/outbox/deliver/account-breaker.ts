@@ -5,7 +5,7 @@ import type { Log } from '../../../log';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
 import type { DeliveryObserver } from '../../model/observer';
 
-/** That a carrier refuses an account. It outlives a change of the account, which says nothing of the carrier. */
+/** That a carrier refuses an account, or answers no message of it. It outlives a change of the account, which says nothing of the carrier. */
 export interface Refusal {
   code: string;
   sinceMs: number;
@@ -18,6 +18,8 @@ export interface Refusal {
 
 type AccountResult = Extract<HandOverResult, { kind: 'account' }>;
 
+/** The code of a carrier that answers no message: each one is in doubt, so that it is paused like one that refuses us. */
+const NO_ANSWER = 'no_answer';
 /** So many different messages that were refused are no accident of theirs. */
 const MESSAGES_ENOUGH = 3;
 
@@ -34,6 +36,8 @@ export class AccountBreaker {
   /** Since when the carrier takes messages, as far as this process knows. */
   takesSinceMs = Date.now();
   private lastTakenMs = Number.NEGATIVE_INFINITY;
+  /** When the first of the last messages was given up without an answer, and how many they are. */
+  private silence: { sinceMs: number; count: number } | undefined;
   /** When messages that may have no recipient were first offered. */
   private readonly suspects = new Map<string, number>();
 
@@ -100,8 +104,10 @@ export class AccountBreaker {
     // Nearly always: the carrier refuses nothing and takes everything.
     if (!this.refusal && results.length > 0 && results.every(({ kind }) => kind === 'accepted')) {
       this.lastTakenMs = nowMs;
+      this.silence = undefined;
       return results;
     }
+    this.listen(messages, results, { startedMs, nowMs });
     const takesOthers = results.some(({ kind }) => kind === 'accepted' || kind === 'rejected');
     if (results.some(({ kind }) => kind === 'accepted')) this.lastTakenMs = nowMs;
     const classified = results.map((result, i) => this.withoutRecipient(messages[i], result, startedMs));
@@ -116,6 +122,31 @@ export class AccountBreaker {
     // One that alone is refused waits, so that it is not tried again and again before all others.
     const retryAfterMs = takesOthers ? LIMITS.accountAloneMs : this.pausedUntilMs - nowMs;
     return classified.map((result) => (result.kind === 'account' ? { ...result, retryAfterMs } : result));
+  }
+
+  /** Messages that were under way together may have met one broken connection, so that a later one must be unanswered too. */
+  private listen(
+    messages: readonly HandOver[],
+    results: readonly HandOverResult[],
+    { startedMs, nowMs }: { startedMs: number; nowMs: number },
+  ): void {
+    if (results.some(isAnswer)) {
+      this.silence = undefined;
+      if (this.refusal?.code === NO_ANSWER) this.recover(startedMs, nowMs);
+      return;
+    }
+    const ids = messages.filter((_, i) => results[i]?.kind === 'unknown').map(({ id }) => id);
+    if (ids.length === 0) return;
+    this.silence ??= { sinceMs: nowMs, count: 0 };
+    this.silence.count += ids.length;
+    const isSilent = this.silence.count >= LIMITS.accountUnanswered && startedMs >= this.silence.sinceMs;
+    if (!isSilent && this.refusal?.code !== NO_ANSWER) return;
+    const refused: AccountResult = {
+      kind: 'account',
+      code: NO_ANSWER,
+      message: 'The carrier answers no message',
+    };
+    this.refuse(refused, ids, { startedMs, nowMs, takesOthers: false });
   }
 
   private withoutRecipient(
@@ -159,12 +190,16 @@ export class AccountBreaker {
     const { channel, kind } = this;
     const nextTryAt = new Date(refusal.untilMs).toISOString();
     if (refusal.tries > 1) {
-      this.log.warn({ channel, provider: kind, code, nextTryAt }, 'The carrier still refuses our account');
+      this.log.warn(
+        { channel, provider: kind, code, nextTryAt },
+        code === NO_ANSWER ? 'The carrier still answers no message' : 'The carrier still refuses our account',
+      );
       return;
     }
+    const what = code === NO_ANSWER ? 'The carrier answers no message' : 'The carrier refuses our account';
     this.log.error(
       { channel, provider: kind, code, nextTryAt },
-      'The carrier refuses our account: nothing is handed over until it takes a message again',
+      `${what}: nothing is handed over until it takes a message again`,
     );
     this.observer?.accountRefused(channel, kind, true);
   }
@@ -181,6 +216,11 @@ export class AccountBreaker {
     this.observer?.accountRefused(channel, kind, false);
   }
 }
+
+const isAnswer = (result: HandOverResult): boolean =>
+  result.kind !== 'unknown' &&
+  result.kind !== 'stayed' &&
+  !(result.kind === 'transient' && result.unreached === true);
 
 /** The next wait. A few messages may themselves be what the carrier refuses, and then others must not wait long. */
 function waitMs({ tries, messages }: Refusal): number {

@@ -205,7 +205,7 @@ class WayLimiter implements ProviderLimiter {
     );
     this.report(messages, startedAt);
     // At once, since what is recorded a moment later would let others leave meanwhile.
-    if (result?.kind === 'account') this.pauseAfter([message], [result]);
+    if (result?.kind === 'account' || result?.kind === 'unknown') this.pauseAfter([message], [result]);
     if (result?.kind === 'stayed' && result.pauseMs !== undefined) {
       this.pausedUntilMs = Math.max(this.pausedUntilMs, Date.now() + result.pauseMs);
       this.pace?.take(-1);
@@ -250,7 +250,8 @@ class WayLimiter implements ProviderLimiter {
 
   private pauseAfter(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
     const throttled = throttledSenders(messages, results);
-    if (results.some((result) => result.kind === 'account')) {
+    const isSilent = this.breaker.isRefused && results.some(({ kind }) => kind === 'unknown');
+    if (isSilent || results.some((result) => result.kind === 'account')) {
       this.pausedUntilMs = Math.max(this.pausedUntilMs, this.breaker.pausedUntilMs);
       this.size = PROBE_SIZE;
     } else if (throttled.length > 0) {

@@ -54,6 +54,38 @@ describe('the breaker of a provider account', () => {
     expect(told).toEqual([true]);
   });
 
+  const lost: HandOverResult = { kind: 'unknown' };
+  const unanswered = (count: number, from = 0) =>
+    offer(Object.fromEntries(Array.from({ length: count }, (_, i) => [`u${from + i}`, lost])));
+
+  test('a carrier that answers no message is paused like one that refuses us, until it answers', () => {
+    // Those that were under way together may have met one broken connection.
+    unanswered(100);
+    expect(breaker.isTrying).toBe(false);
+    expect(unanswered(1, 100)).toEqual(['unknown']);
+    expect(breaker.state).toMatchObject({ state: 'paused', reason: 'no_answer' });
+    const waits = [pauseMs()];
+    for (let i = 0; i < 14; i++) {
+      jest.setSystemTime(breaker.pausedUntilMs);
+      unanswered(1, 200 + i);
+      waits.push(pauseMs());
+    }
+    expect(waits[0]).toBe(LIMITS.accountPauseMs);
+    expect(waits.at(-1)).toBe(LIMITS.accountPauseMaxMs);
+    jest.setSystemTime(breaker.pausedUntilMs);
+    offer({ later: { kind: 'transient', code: 'http_503' } });
+    expect(breaker.state).toMatchObject({ state: 'ok' });
+    expect(told).toEqual([true, false]);
+  });
+
+  test('messages in doubt among others that are answered pause nothing', () => {
+    for (let i = 0; i < 100; i++) {
+      unanswered(10, 10 * i);
+      offer({ [`t${i}`]: i % 2 ? taken : { kind: 'rejected', code: 'no_such_number', message: 'no' } });
+    }
+    expect(breaker.isTrying).toBe(false);
+  });
+
   test('batches that were refused together are one refusal', () => {
     const startedMs = Date.now();
     for (const id of ['a', 'b', 'c', 'd']) breaker.onResults([message(id)], [refused], startedMs);

@@ -67,6 +67,31 @@ test.each<HandOverResult>([
   }
 });
 
+test.each([true, false])(
+  'a carrier that answers no message is tried with one at a time (each by itself: %s)',
+  async (answersEach) => {
+    jest.useFakeTimers();
+    try {
+      const provider = new ScriptedProvider('sms', { answersEach });
+      provider.script = () => ({ kind: 'unknown' });
+      const limiter = createProviderLimiter('sms', provider, createLog('silent'));
+      for (let i = 0; i < 21; i++) {
+        expect(limiter.pausedUntilMs).toBeLessThanOrEqual(Date.now());
+        const one = { ...from('a'), id: `msg_${i}` };
+        if (answersEach) await limiter.handOverOne(one, () => true);
+        else await limiter.handOver([one]);
+        jest.advanceTimersByTime(1);
+        if (limiter.isTrying) break;
+      }
+      expect(limiter.pausedUntilMs).toBeGreaterThan(Date.now());
+      expect(limiter.batchSize).toBe(1);
+      expect(limiter.isDown(Date.now())).toBe(true);
+    } finally {
+      jest.useRealTimers();
+    }
+  },
+);
+
 test('a carrier that throttles has half as many messages at once, and then 200 for ten minutes', () => {
   jest.useFakeTimers();
   try {
