@@ -648,6 +648,8 @@ export const LIMITS = {
    * later.
    */
   smppDeliveries: 2_000,
+  /** A text that comes so long after the same one was taken on a session that had ended is another message. */
+  smppRepeatMs: 10 * 60_000,
   /** A receipt without a message waits this long for the answers that were under way when it came. */
   smppEarlyMs: 1_000,
   /** When a receipt with an unknown id is first matched again: most answers that were under way when it came are

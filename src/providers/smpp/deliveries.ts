@@ -12,6 +12,7 @@ import { createReassembly } from './reassembly';
 import { isReceipt, readReceipt, type SmppReceipt } from './receipt-text';
 import type { SmppSession } from './session';
 import { ACCEPTED, TEMPORARY_APPLICATION_ERROR } from './statuses';
+import { createUnheard } from './unheard';
 
 /**
  * What a centre delivers: receipts and messages of subscribers. Each is acknowledged when the product has
@@ -45,6 +46,7 @@ export function createDeliveries(deps: {
   const prefix = randomBytes(8).toString('hex');
   let numbered = 0;
   let held = 0;
+  const unheard = createUnheard();
   let takeInbound: InboundSink = async () => undefined;
   let takeReceipts: ReceiptSink | undefined;
 
@@ -68,10 +70,12 @@ export function createDeliveries(deps: {
     accept(pdu, session) {
       if (closing.signal.aborted) return;
       if (held >= LIMITS.smppDeliveries) return session.respond(pdu, TEMPORARY_APPLICATION_ERROR);
+      if (!isReceipt(pdu) && unheard.isRepeated(pdu, session)) return;
       held += 1;
+      const hear = isReceipt(pdu) ? () => session.respond(pdu, ACCEPTED) : unheard.add(pdu, session);
       const acknowledge = (): void => {
         held -= 1;
-        session.respond(pdu, ACCEPTED);
+        hear();
       };
       if (isReceipt(pdu)) {
         const receipt = readReceipt(pdu, optedOut);
