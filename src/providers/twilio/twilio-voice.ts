@@ -8,6 +8,7 @@ import type { HandOver, Provider } from '../provider';
 import { callingAccount } from '../vendor/call-control';
 import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import { placeCall } from '../vendor/place-call';
+import { steered } from '../vendor/steered';
 import type { CallbackReply, VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
 import { resultOfAnswer } from '../vendor/vendor-answer';
 import { readTwilioDocument } from './twilio-callback';
@@ -86,7 +87,7 @@ export const TWILIO_VOICE: VendorVoice = {
           ]
         : [['Status', 'completed']];
     try {
-      await client.post(`/Calls/${encodeURIComponent(providerId)}.json`, form);
+      await steered(() => client.post(`/Calls/${encodeURIComponent(providerId)}.json`, form));
     } finally {
       await client.close();
     }

@@ -6,6 +6,7 @@ import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import { impossible } from '../vendor/inabilities';
 import { provenAddress } from '../vendor/message-address';
 import { placeCall } from '../vendor/place-call';
+import { steered } from '../vendor/steered';
 import type { Inability, VendorAccount, VendorOptions, VendorVoice } from '../vendor/vendor';
 import { objectIn, resultOfAnswer, wordIn } from '../vendor/vendor-answer';
 import { bare, writeNcco } from './ncco';
@@ -131,7 +132,7 @@ export const VONAGE_VOICE: VendorVoice = {
         ? { action: 'transfer', destination: { type: 'ncco', url: [to.url] } }
         : { action: 'hangup' };
     try {
-      await client.put(`/v1/calls/${encodeURIComponent(providerId)}`, body);
+      await steered(() => client.put(`/v1/calls/${encodeURIComponent(providerId)}`, body));
     } finally {
       await client.close();
     }
