@@ -316,7 +316,7 @@ export const LIMITS = {
    * these alone. */
   accountAloneMs: 20_000,
   /** So many messages one after the other without an answer, some of them offered after the first was given up: the carrier
-   * answers nobody, and each further message would be in doubt too. */
+   * answers none, and each further message would be in doubt too. */
   accountUnanswered: 20,
   /** Remembered messages that may be refused because of their recipient (404, 405). */
   accountSuspects: 10_000,

@@ -12,7 +12,6 @@ import { createReassembly } from './reassembly';
 import { isReceipt, readReceipt, type SmppReceipt } from './receipt-text';
 import type { SmppSession } from './session';
 import { ACCEPTED, TEMPORARY_APPLICATION_ERROR } from './statuses';
-import { createUnheard } from './unheard';
 
 /**
  * What a centre delivers: receipts and messages of subscribers. Each is acknowledged when the product has
@@ -70,13 +69,9 @@ export function createDeliveries(deps: {
     accept(pdu, session) {
       if (closing.signal.aborted) return;
       if (held >= LIMITS.smppDeliveries) return session.respond(pdu, TEMPORARY_APPLICATION_ERROR);
-      if (!isReceipt(pdu) && unheard.isRepeated(pdu, session)) return;
+      if (unheard.isRepeated(pdu, session)) return;
       held += 1;
-      const hear = isReceipt(pdu) ? () => session.respond(pdu, ACCEPTED) : unheard.add(pdu, session);
-      const acknowledge = (): void => {
-        held -= 1;
-        hear();
-      };
+      const acknowledge = unheard.add(pdu, session, () => void held--);
       if (isReceipt(pdu)) {
         const receipt = readReceipt(pdu, optedOut);
         // A message that is still on its way has no new state, and a receipt without an id names none.
@@ -157,4 +152,74 @@ function queueOf<T>(
     wake,
     idle: async () => working,
   };
+}
+
+/**
+ * Subscribers' messages that were not acknowledged before their session ended. The centre sends each of them once more, and
+ * that is no second message. The same text on a session that stands, or after it was acknowledged, is one: a person wrote it
+ * twice.
+ */
+interface Unheard {
+  /** Returns how to acknowledge it, on the session where the centre waits for that now. */
+  add(pdu: Pdu, session: SmppSession, taken: () => void): () => void;
+  /** It is acknowledged when the first is, which may be at once. */
+  isRepeated(pdu: Pdu, session: SmppSession): boolean;
+}
+
+interface Unanswered {
+  pdu: Pdu;
+  session: SmppSession;
+  /** When it was taken, after its session had ended. */
+  takenMs: number | undefined;
+}
+
+function createUnheard(): Unheard {
+  const byContent = new Map<string, Unanswered[]>();
+
+  function forget(key: string, one: Unanswered): void {
+    const others = (byContent.get(key) ?? []).filter((other) => other !== one);
+    if (others.length > 0) byContent.set(key, others);
+    else byContent.delete(key);
+  }
+
+  return {
+    add(pdu, session, taken) {
+      const key = contentOf(pdu);
+      const one: Unanswered = { pdu, session, takenMs: undefined };
+      const [oldest] = byContent.keys();
+      if (byContent.size >= 2 * LIMITS.smppDeliveries && oldest !== undefined) byContent.delete(oldest);
+      if (!isReceipt(pdu)) byContent.set(key, [...(byContent.get(key) ?? []), one]);
+      return () => {
+        taken();
+        if (one.session.isOpen) {
+          one.session.respond(one.pdu, ACCEPTED);
+          forget(key, one);
+        } else one.takenMs = Date.now();
+      };
+    },
+    isRepeated(pdu, session) {
+      const key = contentOf(pdu);
+      const one = byContent.get(key)?.find((other) => !other.session.isOpen);
+      if (!one) return false;
+      if (one.takenMs === undefined) {
+        one.pdu = pdu;
+        one.session = session;
+        return true;
+      }
+      forget(key, one);
+      if (Date.now() - one.takenMs > LIMITS.smppRepeatMs) return false;
+      session.respond(pdu, ACCEPTED);
+      return true;
+    },
+  };
+}
+
+/** All but the number of the PDU, which is another each time. */
+function contentOf(pdu: Pdu): string {
+  const { command, source_addr, destination_addr, esm_class, data_coding, short_message, message_payload } =
+    pdu;
+  return JSON.stringify([
+    ...[command, source_addr, destination_addr, esm_class, data_coding, short_message, message_payload],
+    ...[pdu.sar_msg_ref_num, pdu.sar_segment_seqnum],
+  ]);
 }
