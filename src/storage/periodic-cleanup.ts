@@ -11,7 +11,7 @@ export interface PeriodicCleanup {
 /** Deletes some rows, oldest first, and returns how many: zero when none are left. */
 export type CleanupStep = () => Promise<number>;
 
-/** Each sweep asks for `steps`, and repeats each of them in order until it deletes nothing. */
+/** Each sweep asks for `steps`, and repeats each of them in order until it deletes nothing. Fails in the end with the first failure of a step. */
 export function startPeriodicCleanup({
   steps,
   onFailed,
@@ -23,9 +23,16 @@ export function startPeriodicCleanup({
   let sweeping: Promise<void> | undefined;
 
   async function sweepAll(): Promise<void> {
+    let failure: { error: unknown } | undefined;
     for (const step of await steps()) {
-      while (!stopped && (await stepAndRest(step)) > 0);
+      try {
+        while (!stopped && (await stepAndRest(step)) > 0);
+      } catch (error) {
+        // The others go on, because a step that fails in every sweep would keep their rows for ever.
+        failure ??= { error };
+      }
     }
+    if (failure) throw failure.error;
   }
 
   function sweep(): Promise<void> {

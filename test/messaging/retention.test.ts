@@ -28,6 +28,16 @@ test('a sweep leaves three quarters of its time to others', async () => {
   expect(performance.now() - startedAt).toBeGreaterThan(3 * 4 * stepMs + stepMs - 20);
 });
 
+test('a step that fails keeps none of the others from their rows, and the sweep says so', async () => {
+  let left = 3;
+  const refused = new Error('refused');
+  const steps = [() => Promise.reject(refused), async () => (left > 0 ? left-- : 0)];
+  const cleanup = startPeriodicCleanup({ steps: () => steps, onFailed: () => undefined });
+  await expect(cleanup.sweep()).rejects.toBe(refused);
+  cleanup.stop();
+  expect(left).toBe(0);
+});
+
 describeWithDatabase('records of messages', (database) => {
   let storage: Storage;
   let rig: OutboxRig;
