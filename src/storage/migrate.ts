@@ -205,18 +205,25 @@ export type OnNewer = (migrations: readonly string[]) => void;
  * wait behind it. It therefore gives up after `LIMITS.migrationLockMs`, and is tried again.
  */
 export async function migrateToLatest(kysely: Kysely<unknown>, onNewer: OnNewer = () => {}): Promise<void> {
-  const newer = await migrationsOfNewerBuilds(kysely);
+  let newer = await migrationsOfNewerBuilds(kysely);
   if (newer.length > 0) onNewer(newer);
-  for (let tries = 1; ; tries++) {
-    const error = await tryToMigrate(kysely);
+  for (let tries = 1; ; ) {
+    const error = await tryToMigrate(kysely, newer);
     if (error === undefined) return;
+    const known = newer;
+    newer = await migrationsOfNewerBuilds(kysely);
+    if (newer.length > known.length) {
+      // A newer build went on while this one waited for the lock, and Kysely refuses to run beside what it does not know.
+      onNewer(newer);
+      continue;
+    }
     if (!isLockedOut(error) || tries === LIMITS.migrationTries) throw error;
+    tries++;
     await delay(LIMITS.migrationPauseMs);
   }
 }
 
-async function tryToMigrate(kysely: Kysely<unknown>): Promise<unknown> {
-  const newer = await migrationsOfNewerBuilds(kysely);
+async function tryToMigrate(kysely: Kysely<unknown>, newer: readonly string[]): Promise<unknown> {
   const migrator = new Migrator({
     db: kysely,
     // Numbers are assigned before the work begins, so that a lower number may come after a higher one. No

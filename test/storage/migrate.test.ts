@@ -8,6 +8,9 @@ import { openEarlier } from '../support/earlier-schema';
 import { describeWithDatabase } from '../support/storage';
 import { until } from '../support/until';
 
+/** The advisory lock under which Kysely migrates. */
+const KYSELY_LOCK = sql.raw('3853314791062309107');
+
 describeWithDatabase('migrations', (database) => {
   test('an empty database gets the schema, and opening it again changes nothing', async () => {
     const place = await database.place();
@@ -64,6 +67,31 @@ describeWithDatabase('migrations', (database) => {
     Object.assign(MIGRATIONS, all);
     expect(rows).toEqual([{ count: Object.keys(all).length }]);
     expect([...newer].sort()).toEqual(last);
+  });
+
+  test('a process of an earlier build that waits while a newer one migrates goes on beside it', async () => {
+    const place = await database.place({ migrated: true });
+    const [storage, newerBuild] = [await openStorage(place), await openStorage(place)];
+    const found: string[][] = [];
+    await newerBuild
+      .tables<unknown>()
+      .connection()
+      .execute(async (db) => {
+        await sql`select pg_advisory_lock(${KYSELY_LOCK})`.execute(db);
+        const earlier = migrateToLatest(storage.tables(), (names) => void found.push([...names]));
+        await until('the earlier build waits', async () => {
+          const { rows } = await sql`
+            select from pg_stat_activity where wait_event = 'advisory' and datname = current_database()`.execute(
+            db,
+          );
+          return rows.length > 0;
+        });
+        await sql`insert into kysely_migration values ('9998-newer', now())`.execute(db);
+        await sql`select pg_advisory_unlock(${KYSELY_LOCK})`.execute(db);
+        await earlier;
+      });
+    await Promise.all([storage.close(), newerBuild.close()]);
+    expect(found).toEqual([['9998-newer']]);
   });
 
   test('a migration that comes after one with a higher number is made up for', async () => {
