@@ -9,6 +9,7 @@ import { lockDirectory } from '../directory-lock';
 import { dataOf, madeBy, makeData } from './data-directory';
 import { failureOf } from './failure';
 import { findPostgresBinaries, type PostgresBinaries } from './find-binaries';
+import { serverHealth } from './health';
 import { clearLeftOver } from './left-over';
 import { chooseRunAs, type RunAs } from './run-as';
 import { removeRunning, writeRunning } from './running-server';
@@ -29,7 +30,9 @@ export interface ManagedPostgresOptions {
   log: Log;
   /** For FANFARE_POSTGRES_BIN, PATH and XDG_RUNTIME_DIR. */
   env: Record<string, string | undefined>;
-  /** Called when a server that died by itself runs again at the same socket, or is given up. */
+  /** How often to look whether the server hangs. Shorter in tests. */
+  healthEveryMs?: number | undefined;
+  /** Called when a server that died by itself or hung runs again at the same socket, or is given up. */
   onCrash?: ((outcome: CrashOutcome) => void) | undefined;
 }
 
@@ -86,6 +89,7 @@ async function startLocked(options: ManagedPostgresOptions, unlock: () => void):
     log: options.log,
     onCrash: options.onCrash,
     start,
+    health: serverHealth(plan.socketDirectory, options.healthEveryMs),
   });
   return {
     url,

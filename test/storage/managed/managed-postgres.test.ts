@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import pino from 'pino';
 import { createLog } from '../../../src/log';
+import { isSilent } from '../../../src/storage/managed/health';
 import {
   type ManagedPostgres,
   type ManagedPostgresOptions,
@@ -153,6 +154,40 @@ test('a server that is killed is brought back at the same socket, with all that 
   expect(server.pid).not.toBe(pid);
   expect(await kept(server.url)).toEqual([7]);
   expect(await findRunning(dataDir)).toMatchObject({ pid: server.pid });
+});
+
+test('a server that hangs is ended and brought back, with all that was committed', async () => {
+  const outcomes: CrashOutcome[] = [];
+  const server = await start({ healthEveryMs: 300, onCrash: (outcome) => outcomes.push(outcome) });
+  await ask(server.url, 'create table kept as select 7 as n');
+  const { pid } = server;
+  process.kill(pid, 'SIGSTOP');
+  await until('the crash is reported', () => outcomes.length > 0);
+  expect(outcomes).toEqual([{ restarted: true }]);
+  expect(server.pid).not.toBe(pid);
+  expect(await kept(server.url)).toEqual([7]);
+});
+
+test('a server without a free connection, and with a long statement in each, does not count as one that hangs', async () => {
+  const server = await start();
+  const busy: Client[] = [];
+  try {
+    for (let full = false; !full; ) {
+      const client = new Client({ connectionString: server.url });
+      client.on('error', () => undefined);
+      await client.connect().then(
+        () => busy.push(client),
+        (error) => {
+          full = error.code === '53300';
+        },
+      );
+    }
+    for (const client of busy) client.query('select pg_sleep(600)').catch(() => undefined);
+    const directory = new URL(server.url).searchParams.get('host') as string;
+    expect(await isSilent(directory, 10_000)).toBe(false);
+  } finally {
+    await server.stop();
+  }
 });
 
 test('the last words of a server that died hold nothing of the rows that statements were refused for', async () => {
