@@ -103,6 +103,7 @@ const WAYS_OUT: Record<string, string | undefined> = {
 
 /** A server that only reads: a standby, or an earlier primary after a failover. */
 const READ_ONLY = '25006';
+const TRANSACTION_FAILED = '25P02';
 
 /**
  * Out of reach, starting, stopping, only reading for now, or without a free connection. An error without a code
@@ -125,15 +126,23 @@ function withPreparedStatements(pool: Pool, watch: PostgresWatch): PostgresPool 
       let isReadOnly = false;
       return accompanied({
         async query(text: string, values: unknown[]): Promise<QueryResult> {
+          const query = {
+            name: names.nameFor(text) ?? '',
+            text,
+            values: values.map((value) => (Array.isArray(value) ? textOf(value) : value)),
+          };
           try {
-            const query = {
-              name: names.nameFor(text) ?? '',
-              text,
-              values: values.map((value) => (Array.isArray(value) ? textOf(value) : value)),
-            };
             return await watch.over(client, () => client.query(query));
           } catch (error) {
-            if (isStale(error)) names.forget(text);
+            if (isStale(error)) {
+              names.forget(text);
+              return await watch
+                .over(client, () => client.query({ ...query, name: '' }))
+                .catch((again) => {
+                  // Its transaction has failed as a whole, and has to be begun anew.
+                  throw codeOf(again) === TRANSACTION_FAILED ? error : again;
+                });
+            }
             isReadOnly ||= codeOf(error) === READ_ONLY;
             throw error;
           }

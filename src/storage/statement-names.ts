@@ -14,8 +14,10 @@ const USES_BEFORE_PREPARED = 3;
 const NAMES_MAX = 400;
 /** Statements whose uses are counted, most of them with another number of parameters each time. */
 const COUNTED_MAX = 1_000;
-/** A plan may become outdated with the schema: `feature_not_supported`, `invalid_sql_statement_name`. */
-const STALE = new Set(['0A000', '26000']);
+/** `feature_not_supported`, which says of a prepared statement that a migration changed its columns, and `invalid_sql_statement_name`. */
+const [CHANGED, GONE] = ['0A000', '26000'];
+/** The part of the server that says so; its message may be in another language. */
+const REVALIDATE = 'RevalidateCachedQuery';
 
 export function createStatementNames(): StatementNames {
   const names = new Map<string, string>();
@@ -43,4 +45,8 @@ export function createStatementNames(): StatementNames {
   };
 }
 
-export const isStale = (error: unknown): boolean => STALE.has((error as { code?: string }).code ?? '');
+/** The plan is outdated, so that the statement was not begun. */
+export function isStale(error: unknown): boolean {
+  const { code, routine } = (error ?? {}) as { code?: unknown; routine?: unknown };
+  return code === GONE || (code === CHANGED && routine === REVALIDATE);
+}

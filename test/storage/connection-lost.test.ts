@@ -1,7 +1,7 @@
 /** Proves that lost connections fail their query, and neither the process nor other work. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { isUnavailable } from '../../src/messaging/model/database-error';
 import { openStorage, type Storage } from '../../src/storage/storage';
 import { type Line, openLine } from '../support/line';
@@ -69,6 +69,30 @@ describeWithDatabase('a connection to a server that has become read-only', (data
     await write();
   });
 });
+
+describeWithDatabase(
+  'a prepared statement whose columns a migration of a newer build changed',
+  (database) => {
+    let db: Kysely<unknown>;
+    beforeEach(async () => {
+      db = (await database.open({ poolSize: 1 })).tables();
+      await sql`create table changed as select 1 as id`.execute(db);
+      for (let uses = 0; uses < 5; uses++) await read(db);
+      await sql`alter table changed add more text`.execute(db);
+    });
+    const read = async (on: Kysely<unknown>) => (await sql`select * from changed`.execute(on)).rows;
+
+    test('answers as before', async () => {
+      expect(await read(db)).toEqual([{ id: 1, more: null }]);
+    });
+
+    test('fails its transaction as a moment without the database does, and works in the next', async () => {
+      const inTransaction = () => db.transaction().execute(read);
+      expect(isUnavailable(await inTransaction().catch((error: unknown) => error))).toBe(true);
+      expect(await inTransaction()).toEqual([{ id: 1, more: null }]);
+    });
+  },
+);
 
 describeWithDatabase('a connection to PostgreSQL on which nothing comes any more', (database) => {
   let line: Line;

@@ -1,3 +1,5 @@
+import { isStale } from '../../storage/statement-names';
+
 /**
  * Whether the database refused the content of a statement (PostgreSQL's classes 22 data exception, 23 integrity
  * constraint, 54 program limit). Other errors mean that it could not do its work at the moment.
@@ -15,6 +17,8 @@ export function isDataError(error: unknown): boolean {
 export function isUnavailable(error: unknown): boolean {
   const { code = '', message = '', syscall } = (error ?? {}) as Record<string, unknown>;
   if (typeof code !== 'string' || typeof message !== 'string') return false;
+  // In a transaction, which is lost with it; a repetition has a new plan.
+  if (isStale(error)) return true;
   // The socket of a managed server that is being restarted.
   if (code === 'ENOENT' && syscall === 'connect') return true;
   return CODES.has(code) || SQL_STATES.test(code) || WORDS.some((words) => message.startsWith(words));
