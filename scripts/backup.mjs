@@ -36,12 +36,15 @@ export function connectionOf(databaseUrl) {
 }
 
 /** Runs one of PostgreSQL's programs; its words go to this process's own. */
-export function runProgram(name, args, databaseUrl) {
-  return new Promise((done, fail) => {
-    const child = spawn(postgresProgram(name), args, {
-      stdio: ['ignore', 'inherit', 'inherit'],
-      env: { ...process.env, ...connectionOf(databaseUrl) },
-    });
+export const runProgram = (name, args, databaseUrl) =>
+  startProgram(name, args, databaseUrl, ['ignore', 'inherit', 'inherit']).ended;
+
+export function startProgram(name, args, databaseUrl, stdio) {
+  const child = spawn(postgresProgram(name), args, {
+    stdio,
+    env: { ...process.env, ...connectionOf(databaseUrl) },
+  });
+  const ended = new Promise((done, fail) => {
     child.once('error', (error) =>
       fail(new Error(`${name} cannot be started (${error.code}); install PostgreSQL's client programs`)),
     );
@@ -49,6 +52,7 @@ export function runProgram(name, args, databaseUrl) {
       code === 0 ? done() : fail(new Error(`${name} ended with ${code ?? signal}`)),
     );
   });
+  return { child, ended };
 }
 
 export function databaseUrlOfTheShell() {

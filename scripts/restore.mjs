@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { databaseUrlOfTheShell, runProgram } from './backup.mjs';
+import { databaseUrlOfTheShell, startProgram } from './backup.mjs';
 
 /**
  * `npm run restore -- <file> [--stop]`: fills the empty database that `DATABASE_URL` names from a dump of `npm run backup`.
@@ -16,14 +17,9 @@ async function restore(file, { stop }) {
   if (!existsSync(dump)) throw new Error(`${dump} does not exist`);
   const databaseUrl = databaseUrlOfTheShell();
   await refuseFilled(databaseUrl);
-  // In one transaction, so that a restore that fails leaves the database empty.
-  const args = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction'];
-  await runProgram('pg_restore', [...args, `--dbname=${nameOf(databaseUrl)}`, dump], databaseUrl);
-  await onDatabase(databaseUrl, async (client) => {
-    if (stop) await stopAll(client);
-    // A restored table has no statistics; without them, plans are guesses until the server gathers some by itself.
-    await client.query('analyze');
-  });
+  await fill(databaseUrl, dump, stop);
+  // A restored table has no statistics; without them, plans are guesses until the server gathers some by itself.
+  await onDatabase(databaseUrl, (client) => client.query('analyze'));
   process.stdout.write(
     stop
       ? 'Restored. Every workspace is stopped; `fanfare stop --end` lets one go on.\n'
@@ -31,7 +27,36 @@ async function restore(file, { stop }) {
   );
 }
 
-const nameOf = (databaseUrl) => decodeURIComponent(new URL(databaseUrl).pathname.slice(1));
+/**
+ * In one transaction, together with the stop, so that a restore that fails or is killed leaves the database empty, and never
+ * filled without the stop. Without its last line, `psql` leaves nothing behind.
+ */
+async function fill(databaseUrl, dump, stop) {
+  const psql = startProgram('psql', PSQL, databaseUrl, ['pipe', 'ignore', 'inherit']);
+  const reading = startProgram(
+    'pg_restore',
+    ['--no-owner', '--no-privileges', '--exit-on-error', '--file=-', dump],
+    databaseUrl,
+    ['ignore', 'pipe', 'inherit'],
+  );
+  const { stdin } = psql.child;
+  // A statement that failed ends `psql`, whose code says so; what was still to be written goes nowhere.
+  stdin.on('error', () => undefined);
+  psql.ended.catch(() => reading.child.kill());
+  stdin.write('begin;\n');
+  reading.child.stdout.pipe(stdin, { end: false });
+  const whole = Promise.all([reading.ended, finished(reading.child.stdout)]).then(
+    () => stdin.end(`${stop ? STOP_ALL : ''}\ncommit;\n`),
+    (error) => {
+      stdin.end();
+      throw error;
+    },
+  );
+  const [filled, read] = await Promise.allSettled([psql.ended, whole]);
+  for (const { reason } of [filled, read]) if (reason) throw reason;
+}
+
+const PSQL = ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-'];
 
 async function refuseFilled(databaseUrl) {
   await onDatabase(databaseUrl, async (client) => {
@@ -42,15 +67,11 @@ async function refuseFilled(databaseUrl) {
   });
 }
 
-/** A stop that is in force keeps its reason. */
-async function stopAll(client) {
-  await client.query(
-    `insert into workspace_stops as s (workspace_id, reason) select id, $1 from workspaces
-     on conflict (workspace_id) do update set since = now(), stopped_by = null, reason = excluded.reason, ended_at = null
-     where s.ended_at is not null`,
-    [REASON],
-  );
-}
+/** A stop that is in force keeps its reason. A dump of a version that knew no stops is refused by it. */
+const STOP_ALL = `
+insert into public.workspace_stops as s (workspace_id, reason) select id, '${REASON}' from public.workspaces
+on conflict (workspace_id) do update set since = now(), stopped_by = null, reason = excluded.reason, ended_at = null
+where s.ended_at is not null;`;
 
 async function onDatabase(databaseUrl, work) {
   const client = new pg.Client({ connectionString: databaseUrl });
