@@ -92,7 +92,7 @@ const FOLDERS = [
       '^src/domain/',
       '^src/csv/',
       '^src/audit/',
-      '^src/storage/(new-id|periodic-cleanup|with-first-change)',
+      '^src/storage/(new-id|periodic-cleanup|statement-names|with-first-change)',
     ],
     types: [
       '^src/providers/(provider|vendor/)',
