@@ -11,7 +11,7 @@ import {
   readDue,
 } from '../../../../src/messaging/outbox/queue/due-messages';
 import { createOutboxCount } from '../../../../src/messaging/outbox/queue/outbox-count';
-import { findTargets } from '../../../../src/messaging/receipts/receipt-rows';
+import { findTargets, foreignKey } from '../../../../src/messaging/receipts/receipt-rows';
 import { openStorage, type Storage } from '../../../../src/storage/storage';
 import { type ExplainingDatabase, nodesOf, openExplaining, rowsRead } from '../../../support/explained';
 import { describeWithDatabase } from '../../../support/storage';
@@ -153,8 +153,9 @@ describeWithDatabase('groups of due messages', (database) => {
     await handOver(1, 3);
     const target = async (providerId: string) => {
       const receipt = { providerId, type: 'delivered' as const };
-      const { byProviderId } = await findTargets(db, [{ provider: 'http', receipt }]);
-      return byProviderId.get(`http ${providerId}`)?.id;
+      const asked = { provider: 'http', receipt };
+      const { byProviderId } = await findTargets(db, [asked]);
+      return byProviderId.get(foreignKey(asked))?.id;
     };
     expect(await target('c2')).toBe('msg_00000002');
     await sql`update messages set provider_id = 'd1' where accepted_seq = 1`.execute(db);
