@@ -115,7 +115,7 @@ export function RetryDialog({
     Object.values(counts).reduce((sum, one) => sum + one[state], 0);
   const [states, setStates] = useState<readonly string[]>(RETRIED.filter((state) => state !== 'unknown'));
   const say = useToast();
-  // A press after a lost answer concerns those who had failed at the first one, not whoever failed again since.
+  // A press after a lost answer concerns those who had failed at the first one, not those who failed again since.
   const once = useOnceKey();
   const retry = useMutation({
     mutationFn: () => {

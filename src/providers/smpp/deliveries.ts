@@ -184,11 +184,17 @@ function createUnheard(): Unheard {
 
   return {
     add(pdu, session, taken) {
+      // A receipt that comes again changes nothing, and there are far more of them.
+      if (isReceipt(pdu))
+        return () => {
+          taken();
+          session.respond(pdu, ACCEPTED);
+        };
       const key = contentOf(pdu);
       const one: Unanswered = { pdu, session, takenMs: undefined };
       const [oldest] = byContent.keys();
       if (byContent.size >= 2 * LIMITS.smppDeliveries && oldest !== undefined) byContent.delete(oldest);
-      if (!isReceipt(pdu)) byContent.set(key, [...(byContent.get(key) ?? []), one]);
+      byContent.set(key, [...(byContent.get(key) ?? []), one]);
       return () => {
         taken();
         if (one.session.isOpen) {
@@ -198,6 +204,7 @@ function createUnheard(): Unheard {
       };
     },
     isRepeated(pdu, session) {
+      if (byContent.size === 0 || isReceipt(pdu)) return false;
       const key = contentOf(pdu);
       const one = byContent.get(key)?.find((other) => !other.session.isOpen);
       if (!one) return false;
