@@ -172,6 +172,8 @@ export function clientTransport(options: ClientOptions): Transport {
 /** Ends the caller's wait for what other calls wait for as well. */
 async function withSignal<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
+  // If the caller has stopped already, nothing else hears of its failure.
+  work.catch(() => undefined);
   signal.throwIfAborted();
   let stop: () => void = () => undefined;
   const stopped = new Promise<never>((_, fail) => {
