@@ -2,7 +2,7 @@
 module.exports = {
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
-  // Some need programs of the system, which not every machine has, and some take a minute or more: jest.peers.cjs and
+  // Some need programs of the system, which not every machine has, and some take long: jest.peers.cjs and
   // jest.long.cjs run them.
   testPathIgnorePatterns: ['/node_modules/', '\\.(peers|long|figures)\\.test\\.ts$'],
   testEnvironment: '<rootDir>/test/support/environment.ts',

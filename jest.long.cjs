@@ -1,4 +1,4 @@
-/** The suites that take a minute or more each (`npm run test:long`). */
+/** The suites that take long, half a minute to several (`npm run test:long`). */
 module.exports = {
   ...require('./jest.config.cjs'),
   testMatch: ['**/*.long.test.ts'],

@@ -55,7 +55,7 @@ function demandPeers() {
 }
 
 function sayWhatWasLeftOut() {
-  const long = `${suitesNamed('long').length} suites that take a minute or more each (npm run test:long)`;
+  const long = `${suitesNamed('long').length} suites that take half a minute to several (npm run test:long)`;
   const peers = `${suitesNamed('peers').length} that need programs of the system (npm run test:peers)`;
   if (kind === 'all') process.stdout.write(`\nLeft out: ${long}, and ${peers}.\n`);
   if (kind === 'quick') {
