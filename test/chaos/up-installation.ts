@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../support/free-port';
+import { isAlive } from '../support/is-alive';
 import { openLine } from '../support/line';
 import { MAIN } from '../support/root';
 import { until } from '../support/until';
@@ -116,14 +117,5 @@ function kill(pids: readonly number[]): void {
     } catch {
       // It ended in this moment.
     }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -289,4 +289,24 @@ describe('two at once', () => {
     expect(await second.ended).toBe(0);
     expect(steps()).toEqual(['npm', ...BUILD]);
   });
+
+  test('a process that has got the number of a killed one, as in a container that starts again, is not waited for', async () => {
+    mkdirSync(join(root, 'dist'), { recursive: true });
+    writeFileSync(join(root, 'dist', '.prepare-lock'), `${process.pid}:1`);
+    expect(await startOne().ended).toBe(0);
+  });
+
+  test('one that has ended, and that its parent has not asked about, is not waited for', async () => {
+    const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600']);
+    try {
+      const pid = Number(await new Promise((done) => parent.stdout.once('data', done)));
+      const stat = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1] as string;
+      await until('it has ended', () => stat().startsWith('Z'));
+      mkdirSync(join(root, 'dist'), { recursive: true });
+      writeFileSync(join(root, 'dist', '.prepare-lock'), `${pid}:${stat().split(' ')[19]}`);
+      expect(await startOne().ended).toBe(0);
+    } finally {
+      parent.kill('SIGKILL');
+    }
+  });
 });

@@ -15,6 +15,7 @@ import {
   serverHealth,
   startDevServer,
 } from '../../src/temporal/dev-server';
+import { isAlive } from '../support/is-alive';
 import { until } from '../support/until';
 import { writeScript } from './download-site';
 import { startOwner } from './owner-process';
@@ -62,15 +63,6 @@ async function answers(address: string, namespace = 'default'): Promise<boolean>
     return false;
   } finally {
     await connection.close();
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
   }
 }
 

@@ -25,6 +25,7 @@ import {
 import { findRunning } from '../../../src/storage/managed/running-server';
 import { openStorage } from '../../../src/storage/storage';
 import type { CrashOutcome } from '../../../src/supervision/keep-running';
+import { isAlive } from '../../support/is-alive';
 import { until } from '../../support/until';
 import { startOwner } from './owner-process';
 
@@ -90,15 +91,6 @@ const answers = (url: string) =>
 
 const kept = (url: string) =>
   ask<{ n: number }>(url, 'select n from kept order by n').then((rows) => rows.map(({ n }) => n));
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 test('it answers with the settings that keep what was committed, and is gone after stop', async () => {
   const server = await start();
