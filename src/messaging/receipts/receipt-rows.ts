@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { kindOf } from '../../domain/account';
 import { LIMITS } from '../../domain/limits';
 import type { Receipt } from '../../providers/provider';
@@ -7,6 +7,7 @@ import { eventsWritten, type NewEvent } from '../events/event-rows';
 import { eventsOf, historyEntry, historyText } from '../events/history';
 import { addToMinute } from '../events/message-minutes';
 import { carriersMessages } from '../model/carrier-ids';
+import { isText } from '../model/hashed-text';
 import type { StoredEvent } from '../model/stored-event';
 import type { MessagingTables } from '../model/tables';
 import type { ReceiptTarget } from './receipt-change';
@@ -29,7 +30,10 @@ export interface Targets {
 }
 
 export const foreignKey = ({ provider, receipt }: FromProvider): string =>
-  `${provider} ${receipt.providerId} ${receipt.about?.to ?? ''}`;
+  keyOf(provider, receipt.providerId, receipt.about?.to ?? null);
+
+const keyOf = (provider: string, providerId: string | undefined, named: string | null) =>
+  `${provider} ${providerId} ${named ?? ''}`;
 
 /** A message that a carrier's id may mean. */
 export interface Meant {
@@ -47,9 +51,35 @@ export function meantOf<T extends Meant>(messages: readonly T[], to: string | un
   return last;
 }
 
+/**
+ * SQL: the receipt names another recipient than the message that has its id, and a message to them is on its way to the provider
+ * or in doubt. The carrier may have given its id again, so that the receipt waits until that message's id is known. Without
+ * such a message the centre writes the number in its own way.
+ */
+export const meansAnother = (
+  provider: RawBuilder<unknown>,
+  hasId: RawBuilder<unknown>,
+  named: RawBuilder<unknown>,
+): RawBuilder<boolean> =>
+  sql`case when ${named} is null or ${hasId} is not distinct from ${named} then false else exists (
+    select from messages w where w.channel = 'sms' and ${isText(sql`w.to_address`, named)} and case
+      when w.state = 'accepted' then exists (
+        select from handover_batches b where b.provider = ${provider} and w.id = any(b.message_ids)
+      )
+      else w.state = 'unknown' and w.provider = ${provider} and w.provider_id is null
+        and w.updated_at > now() - ${LIMITS.orphanReceiptHours} * interval '1 hour'
+    end
+  ) end`;
+
 /** When it was handed over; the carrier may have said so in a receipt. */
 export const handedOverMs = (row: Pick<TargetRow, 'history' | 'provider' | 'attempt'>): number =>
   Date.parse(eventsOf(row).findLast(({ type }) => type === 'sent')?.at ?? '') || 0;
+
+interface Asked {
+  given: string;
+  provider_id: string;
+  named: string | null;
+}
 
 export async function findTargets(
   db: Kysely<MessagingTables>,
@@ -71,38 +101,40 @@ export async function findTargets(
   if (foreign.length > 0) {
     // A receipt for all accounts of a kind is looked up at each of them. An id that several of them have
     // matches none.
-    const { rows } = await sql<TargetRow & { provider_id: string; given: string; to_address: string | null }>`
+    const { rows } = await sql<TargetRow & Asked & { to_address: string | null; means_another: boolean }>`
       with given as (
-        select r.provider, r.provider_id from unnest(
+        select r.provider, r.provider_id, r.named from unnest(
           ${foreign.map((one) => one.provider)}::text[],
-          ${foreign.map((one) => one.receipt.providerId)}::text[]
-        ) as r(provider, provider_id)
+          ${foreign.map((one) => one.receipt.providerId)}::text[],
+          ${foreign.map((one) => one.receipt.about?.to ?? null)}::text[]
+        ) as r(provider, provider_id, named)
       ), names as (
         select distinct provider as given, provider as name from given
         union all
         select g.provider, a.kind || ':' || a.id
         from (select distinct provider from given) g join accounts a on a.kind = g.provider
       )
-      select distinct on (r.provider, r.provider_id, m.id)
+      select distinct on (r.provider, r.provider_id, r.named, m.id)
         m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state, m.attempt, m.provider, m.history, m.to_address is null as erased,
-        m.provider_id, r.provider as given, m.to_address
+        m.provider_id, r.provider as given, r.named, m.to_address,
+        ${meansAnother(sql`m.provider`, sql`m.to_address`, sql`r.named`)} as means_another
       from given r
       join names n on n.given = r.provider
       cross join lateral ${carriersMessages(sql`n.name`, sql`r.provider_id`)} c
       join messages m on m.id = c.message_id and m.provider = n.name and m.provider_id = r.provider_id
     `.execute(db);
-    const found = new Map<string, (Meant & { target: ReceiptTarget })[]>();
-    for (const { provider_id, given, to_address: to, ...row } of rows) {
-      const key = `${given} ${provider_id}`;
-      const one = { to, atMs: handedOverMs(row), target: targetOf(row) };
+    const found = new Map<string, (Meant & { target: ReceiptTarget; meansAnother: boolean })[]>();
+    for (const { provider_id, given, named, to_address: to, means_another, ...row } of rows) {
+      const key = keyOf(given, provider_id, named);
+      const one = { to, atMs: handedOverMs(row), target: targetOf(row), meansAnother: means_another };
       found.set(key, [...(found.get(key) ?? []), one]);
     }
     for (const one of foreign) {
       const { provider, receipt } = one;
-      const all = found.get(`${provider} ${receipt.providerId}`) ?? [];
+      const all = found.get(foreignKey(one)) ?? [];
       const exact = all.filter(({ target }) => target.provider === provider);
       const only = all.length === 1 ? all[0] : meantOf(exact, receipt.about?.to);
-      if (only) byProviderId.set(foreignKey(one), only.target);
+      if (only && !only.meansAnother) byProviderId.set(foreignKey(one), only.target);
     }
   }
   return { byId, byProviderId };
@@ -191,6 +223,24 @@ export async function keepOrphans(
 
 export type Orphan = FromProvider & { id: string };
 
+interface OrphanRow extends Orphan {
+  to_address: string | null;
+  from_address: string | null;
+  reference: number | null;
+}
+
+function orphanOf({
+  id,
+  provider,
+  receipt,
+  to_address: to,
+  from_address: from,
+  reference,
+}: OrphanRow): Orphan {
+  const about = to === null || from === null ? undefined : { to, from, reference: reference ?? undefined };
+  return { id, provider, receipt: { ...receipt, about } };
+}
+
 /** Early receipts of messages whose hand-over is recorded now, oldest first. */
 export async function orphansOf(
   db: Kysely<MessagingTables>,
@@ -198,19 +248,19 @@ export async function orphansOf(
   handedOver: readonly { id: string; providerId: string | undefined }[],
 ): Promise<Orphan[]> {
   const providerIds = handedOver.flatMap((one) => (one.providerId === undefined ? [] : [one.providerId]));
-  const { rows } = await sql<Orphan>`
-    select id, provider, receipt from orphan_receipts
+  const { rows } = await sql<OrphanRow>`
+    select id, provider, receipt, to_address, from_address, reference from orphan_receipts
     where message_id = any(${handedOver.map((one) => one.id)}::text[])
       or (provider in (${provider}, ${kindOf(provider)}) and provider_id = any(${providerIds}::text[]))
     order by id
   `.execute(db);
-  return rows;
+  return rows.map(orphanOf);
 }
 
 /** Early receipts whose message has been handed over meanwhile, for the sweep that misses none. */
 export async function ripeOrphans(db: Kysely<MessagingTables>, limit: number): Promise<Orphan[]> {
-  const { rows } = await sql<Orphan>`
-    select o.id, o.provider, o.receipt from orphan_receipts o
+  const { rows } = await sql<OrphanRow>`
+    select o.id, o.provider, o.receipt, o.to_address, o.from_address, o.reference from orphan_receipts o
     where exists (
       select 1 from messages m where m.id = o.message_id and m.state not in ('scheduled', 'accepted')
     ) or exists (
@@ -220,10 +270,11 @@ export async function ripeOrphans(db: Kysely<MessagingTables>, limit: number): P
       ) n cross join lateral ${carriersMessages(sql`n.name`, sql`o.provider_id`)} c
       join messages m on m.id = c.message_id and m.provider = n.name and m.provider_id = o.provider_id
       where m.state not in ('scheduled', 'accepted')
+        and not ${meansAnother(sql`m.provider`, sql`m.to_address`, sql`o.to_address`)}
     )
     order by o.id limit ${limit}
   `.execute(db);
-  return rows;
+  return rows.map(orphanOf);
 }
 
 export async function dropOrphans(db: Kysely<MessagingTables>, ids: readonly string[]): Promise<void> {

@@ -6,7 +6,7 @@ import { carriersMessages } from '../model/carrier-ids';
 import type { DeliveryObserver } from '../model/observer';
 import type { MessagingTables } from '../model/tables';
 import { createReceiptMatcher, type ReceiptMatcher } from './receipt-matching';
-import { handedOverMs, meantOf, type TargetRow } from './receipt-rows';
+import { handedOverMs, meansAnother, meantOf, type TargetRow } from './receipt-rows';
 
 /**
  * Messages sent in several parts, for providers whose carrier reports each part separately. A message is
@@ -119,18 +119,23 @@ class StoredParts implements SmsParts {
   readonly takeEarly: SmsParts['takeEarly'] = async (tell) => {
     // Receipts that came to a process that did not know the part yet are among the early ones of all
     // providers.
-    const { rows } = await sql<{ id: string; part_id: string; receipt: Said }>`
-        select o.id, p.part_id, o.receipt from orphan_receipts o
+    const { rows } = await sql<EarlyRow>`
+        select o.id, p.part_id, o.receipt, o.to_address, o.from_address from orphan_receipts o
         join sms_parts p on p.provider = o.provider and p.part_id = o.provider_id
+        left join messages m on m.id = p.message_id
         where o.provider = ${this.deps.provider}
+          and not ${meansAnother(sql`p.provider`, sql`m.to_address`, sql`o.to_address`)}
         order by o.id limit ${EARLY_MAX}
       `.execute(this.deps.db);
     if (rows.length > 0) {
-      const receipts = rows.map(({ part_id, receipt: { type, code, data } }) => ({
-        candidates: [part_id],
-        known: undefined,
-        receipt: { type, code, data },
-      }));
+      const receipts = rows.map(
+        ({ part_id, receipt: { type, code, data }, to_address: to, from_address: from }) => ({
+          candidates: [part_id],
+          known: undefined,
+          receipt: { type, code, data },
+          about: to === null || from === null ? undefined : { to, from },
+        }),
+      );
       const told = await this.resolve(receipts);
       if (told.length > 0) await tell(told);
       await sql`delete from orphan_receipts where id = any(${rows.map((row) => row.id)}::text[])`.execute(
@@ -152,24 +157,33 @@ class StoredParts implements SmsParts {
    */
   private async locate(receipts: readonly OfPart[]): Promise<Map<number, Place>> {
     const { provider } = this.deps;
-    const asked = receipts.flatMap(({ candidates, known }, i) =>
-      known ? [] : candidates.map((partId, rank) => ({ i, rank, partId })),
+    const asked = receipts.flatMap(({ candidates, known, about }, i) =>
+      known ? [] : candidates.map((partId, rank) => ({ i, rank, partId, to: about?.to ?? null })),
     );
     if (asked.length === 0) return new Map();
     const { rows } = await sql<
-      Place & { i: number; created_at: Date; to: string | null; others: OnePart[] | null }
+      Place & {
+        i: number;
+        created_at: Date;
+        to: string | null;
+        others: OnePart[] | null;
+        means_another: boolean;
+      }
     >`
-      select distinct on (c.i) c.i, c.part_id, p.message_id, p.parts, p.created_at, o.to, o.others
+      select distinct on (c.i) c.i, c.part_id, p.message_id, p.parts, p.created_at, m.to_address as to, o.others,
+        p.part_id is not null and ${meansAnother(sql`p.provider`, sql`m.to_address`, sql`c.named`)} as means_another
       from unnest(
         ${asked.map((one) => one.i)}::int[],
         ${asked.map((one) => one.rank)}::int[],
-        ${asked.map((one) => one.partId)}::text[]
-      ) as c(i, rank, part_id)
+        ${asked.map((one) => one.partId)}::text[],
+        ${asked.map((one) => one.to)}::text[]
+      ) as c(i, rank, part_id, named)
       left join sms_parts p on p.provider = ${provider} and p.part_id = c.part_id
+      left join messages m on m.id = p.message_id
       left join lateral (
-        select (select to_address from messages where id = p.message_id) as to, jsonb_agg(jsonb_build_object(
-          'to', m.to_address, 'history', m.history, 'provider', m.provider, 'attempt', m.attempt)) as others
-        from ${carriersMessages(sql`${provider}`, sql`c.part_id`)} k join messages m on m.id = k.message_id
+        select jsonb_agg(jsonb_build_object(
+          'to', w.to_address, 'history', w.history, 'provider', w.provider, 'attempt', w.attempt)) as others
+        from ${carriersMessages(sql`${provider}`, sql`c.part_id`)} k join messages w on w.id = k.message_id
         where p.part_id is not null having count(*) > 0
       ) o on true
       where p.part_id is not null
@@ -177,7 +191,7 @@ class StoredParts implements SmsParts {
       order by c.i, c.rank
     `.execute(this.deps.db);
     return new Map(
-      rows.map(({ i, created_at, to, others, ...place }) => {
+      rows.map(({ i, created_at, to, others, means_another, ...place }) => {
         const part = { to, atMs: created_at?.getTime(), message_id: place.message_id };
         const wholes = (others ?? []).map((one) => ({
           to: one.to,
@@ -185,7 +199,8 @@ class StoredParts implements SmsParts {
           message_id: null,
         }));
         const meant = others ? meantOf([part, ...wholes], receipts[i]?.about?.to) : part;
-        return [i, { ...place, message_id: meant?.message_id ?? null }];
+        const isPart = meant === part && !means_another;
+        return [i, { ...place, message_id: isPart ? part.message_id : null }];
       }),
     );
   }
@@ -229,6 +244,14 @@ class StoredParts implements SmsParts {
       return [{ id, type: worst.type, code: worst.code ?? undefined, data: worst.data ?? undefined }];
     });
   }
+}
+
+interface EarlyRow {
+  id: string;
+  part_id: string;
+  receipt: Said;
+  to_address: string | null;
+  from_address: string | null;
 }
 
 type OnePart = Pick<TargetRow, 'history' | 'provider' | 'attempt'> & { to: string | null };

@@ -21,3 +21,9 @@ export function addressFrom(digits: string, ton: number | undefined): string {
   if (!/^\d+$/.test(digits)) return digits;
   return ton === 1 || (ton !== 3 && digits.length > 8) ? `+${digits}` : digits;
 }
+
+/** A centre may write a number without its country, or with zeros in front. */
+export function isSameNumber(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((number) => number.replace(/^\+?0*/, '')) as [string, string];
+  return a.endsWith(b) || b.endsWith(a);
+}

@@ -7,6 +7,8 @@ export interface SentPart {
   messageId: string;
   /** Number of parts of the message. */
   parts: number;
+  /** The message's recipient. */
+  to: string;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { LIMITS } from '../../domain/limits';
 import type { OptedOutCodes } from '../../domain/opted-out-codes';
 import { anyMayLeave, type MayLeave, type Provider, type Receipt, type ReceiptSink } from '../provider';
+import { isSameNumber } from './address';
 import { type Bind, keepBound } from './bind';
 import { createDeliveries, type Deliveries } from './deliveries';
 import { PartIds } from './part-ids';
@@ -144,11 +145,13 @@ class SmppProvider implements Provider {
     for (const [i, one] of told.entries()) {
       const part = known[i] ?? this.partIds.find(one.partId);
       const receipt = receiptOf(one);
-      if (part?.parts === 1) found.push({ id: part.messageId, ...receipt });
+      // A centre that has begun to count again may mean a message whose answer is still on its way, maybe to another process.
+      const isTheirs = part && (!one.about || isSameNumber(part.to, one.about.to));
+      if (isTheirs && part.parts === 1) found.push({ id: part.messageId, ...receipt });
       else
         asked.push({
           candidates: part ? [part.partId] : this.partIds.candidates(one.partId),
-          known: part,
+          known: isTheirs ? part : undefined,
           receipt,
           about: one.about,
         });

@@ -9,6 +9,7 @@ import type { HandOver, HandOverResult, MayLeave } from '../provider';
 import { smppAddress } from './address';
 import { encodeSms, encodeWhole, PARTS_MAX, type SmsPart } from './encode-sms';
 import { newPdu, type Pdu } from './library';
+import type { SentPart } from './part-ids';
 import type { SentMessage } from './parts';
 import type { NoSlot, Pool } from './pool';
 import type { Answer } from './session';
@@ -22,7 +23,7 @@ export interface SubmitDeps {
   tlvs: Record<string, Buffer>;
   optedOut: OptedOutCodes | undefined;
   /** As soon as the centre has answered, and before its receipts are looked at. */
-  onPart(part: { partId: string; messageId: string; parts: number }): void;
+  onPart(part: SentPart): void;
   log: Logger | undefined;
 }
 
@@ -151,7 +152,7 @@ async function submitPart(
   }
   const told = (pdu: Pdu): string | undefined => {
     const partId = pdu.command_status === ACCEPTED ? pdu.message_id : undefined;
-    if (partId) onPart({ partId, messageId: message.id, parts });
+    if (partId) onPart({ partId, messageId: message.id, parts, to: message.to });
     return partId;
   };
   // An answer that comes too late for the result still says whose the receipts are that follow.

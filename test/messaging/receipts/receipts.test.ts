@@ -1,5 +1,6 @@
 /** Proves that receipts are stored once and move a message up in rank only. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
@@ -87,6 +88,29 @@ describeWithDatabase('receipts', (database) => {
     const about = { to: '+12125550132', from: '12345' };
     await one.sms.report({ providerId: 'p-again', type, about }, { providerId: 'p-again', type });
     expect(await rig.states()).toMatchObject({ again0: 'sent', again1: 'delivered', again2: 'delivered' });
+  });
+
+  test("of a provider's id that is given again, they wait while a message to whom they name is on its way", async () => {
+    one.sms.script = () => ({ kind: 'accepted', providerId: 'p-anew' });
+    const [former, named] = ['+12125550141', '+12125550142'];
+    await one.delivery.accept(rig.workspaceId, rig.sms('former', { to: former }));
+    await until('it is sent', async () => (await rig.states()).former === 'sent');
+    one.sms.script = one.sms.hang;
+    await one.delivery.accept(rig.workspaceId, rig.sms('anew', { to: named }));
+    await until('it is on its way', () => one.sms.uids().includes('anew'));
+    await one.sms.report({ providerId: 'p-anew', type: 'undelivered', about: { to: named, from: '12345' } });
+    // A process that starts takes up what it finds ripe.
+    const [two] = [await rig.process(), await delay(200)];
+    expect((await rig.states()).former).toBe('sent');
+    one.sms.script = (message) => ({ kind: 'accepted', providerId: `p:${message.id}` });
+    one.sms.release({ kind: 'accepted', providerId: 'p-anew' });
+    await until('it is undelivered', async () => (await rig.states()).anew === 'undelivered');
+    expect((await rig.states()).former).toBe('sent');
+    await two.sms.report({ providerId: 'p-anew', type: 'delivered', about: { to: former, from: '12345' } });
+    expect((await rig.states()).former).toBe('delivered');
+    await until('nothing is left aside', async () => {
+      return (await rig.db.selectFrom('orphan_receipts').selectAll().execute()).length === 0;
+    });
   });
 
   test("before it is known which message the provider's id means, they wait as well", async () => {

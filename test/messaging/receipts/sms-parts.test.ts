@@ -104,6 +104,33 @@ describeWithDatabase('the parts of long messages', (database) => {
     expect(await parts.resolve([about(ALICE)])).toMatchObject([{ id: `${provider}_long` }]);
   });
 
+  test('leave a receipt that names another recipient to the message to them that is on its way', async () => {
+    const [alice, bob] = ['+12125550151', '+12125550152'];
+    const add = (id: string, to: string, state: string) =>
+      sql`insert into messages (id, workspace_id, uid, channel, to_address, from_address, params, class, payload_hash, state,
+          lane, accepted_seq, provider) values (${id}, 'w', ${id}, 'sms', ${to}, '12345', '{}', 'marketing', 'h', ${state},
+          'l', 1, ${provider})`.execute(db);
+    const [older, newer] = [`${provider}_older`, `${provider}_newer`];
+    await add(older, alice, 'sent');
+    await record(older, 'a', 'b');
+    await add(newer, bob, 'accepted');
+    await sql`insert into handover_batches (id, lane, fence, provider, message_ids)
+      values (${`bat_${newer}`}, 'l', 1, ${provider}, ${[newer]}::text[])`.execute(db);
+    const about = { to: bob, from: '12345' };
+    const [left] = await parts.resolve([{ ...of('a', 'failed'), about }]);
+    expect(left).toEqual({ providerId: 'a', type: 'failed', about });
+    await keepOrphans(db, [{ provider, receipt: left as Receipt }]);
+    const taken: Receipt[] = [];
+    const take = () => parts.takeEarly(async (receipts) => void taken.push(...receipts));
+    await take();
+    expect(taken).toEqual([]);
+    await sql`delete from handover_batches where id = ${`bat_${newer}`}`.execute(db);
+    await sql`update messages set state = 'sent', provider_id = 'a,c' where id = ${newer}`.execute(db);
+    await record(newer, 'a', 'c');
+    await take();
+    expect(taken).toMatchObject([{ id: newer, type: 'failed' }]);
+  });
+
   test('get what was put aside for them before they were recorded, once it is taken', async () => {
     const early: Receipt = { providerId: 'a', type: 'delivered' };
     await keepOrphans(db, [

@@ -1,6 +1,7 @@
 import { PartIds } from '../../../src/providers/smpp/part-ids';
 
-const sent = (ids: PartIds, partId: string) => ids.add({ partId, messageId: `msg ${partId}`, parts: 1 });
+const sent = (ids: PartIds, partId: string) =>
+  ids.add({ partId, messageId: `msg ${partId}`, parts: 1, to: '+12125550190' });
 const found = (ids: PartIds, told: string) => ids.find(told)?.messageId;
 
 describe('whose a receipt is', () => {

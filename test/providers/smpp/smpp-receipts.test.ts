@@ -122,6 +122,21 @@ describeWithDatabase('receipts of an SMS centre', (database) => {
     ]);
   });
 
+  test('that name another recipient are looked up, because the centre may have given an id again', async () => {
+    const { smsc, received, start } = await ready({ silent: true });
+    const former = message();
+    await (await start()).handOver([former]);
+    const [taken] = smsc.taken;
+    if (!taken) throw new Error('a part was expected');
+    smsc.deliver(receiptText({ ...taken, to: '12125550191' }, taken.id, 'UNDELIV'));
+    await until('it', () => received.length > 0);
+    expect(received).toMatchObject([{ providerId: taken.id, about: { to: '+12125550191' } }]);
+    // Without the country, as some centres write it.
+    smsc.deliver(receiptText({ ...taken, to: taken.to.slice(1) }, taken.id, 'DELIVRD'));
+    await until('the other', () => received.length > 1);
+    expect(received[1]).toMatchObject({ id: former.id, type: 'delivered' });
+  });
+
   test('settle a message whose answer came too late', async () => {
     const { received, start } = await ready({ latencyMs: 400 });
     const sent = message();
