@@ -4,7 +4,14 @@ import { handoverWaitMs } from '../domain/handover-wait';
 import { LIMITS } from '../domain/limits';
 import type { HttpAnswer } from './http-answer';
 import { exchange, type MayBegin, type NoAnswer } from './http-exchange';
-import { anyMayLeave, type HandOver, type HandOverResult, type MayLeave, type Provider } from './provider';
+import {
+  anyMayLeave,
+  type Fault,
+  type HandOver,
+  type HandOverResult,
+  type MayLeave,
+  type Provider,
+} from './provider';
 
 export interface HttpCarrierOptions {
   url: URL;
@@ -75,9 +82,17 @@ async function alone(
   let begun = false;
   try {
     return await handOne(message, () => (begun = mayLeave(message)));
-  } catch {
-    return begun ? { kind: 'unknown' } : { kind: 'transient', code: 'request_not_made' };
+  } catch (error) {
+    const fault = faultOf(error);
+    return begun ? { kind: 'unknown', fault } : { kind: 'transient', code: 'request_not_made', fault };
   }
+}
+
+function faultOf(error: unknown): Fault {
+  if (!(error instanceof Error)) return { name: typeof error };
+  const { code } = error as { code?: unknown };
+  const at = /^ +at (.{1,200})$/m.exec(error.stack ?? '')?.[1];
+  return { name: error.name, ...(typeof code === 'string' ? { code } : {}), ...(at ? { at } : {}) };
 }
 
 /**

@@ -96,7 +96,13 @@ export type HandOverResult =
   /** Permanent: this message will never be taken. */
   | { kind: 'rejected'; code: string; message: string }
   /** Not taken this time; counts as an attempt. `unreached`: there was never a connection, so that nothing of it left. */
-  | { kind: 'transient'; code: string; retryAfterMs?: number | undefined; unreached?: true | undefined }
+  | {
+      kind: 'transient';
+      code: string;
+      retryAfterMs?: number | undefined;
+      unreached?: true | undefined;
+      fault?: Fault | undefined;
+    }
   /**
    * Not taken, try later; does not count as an attempt. Without `scope` it may be about this sender or about
    * us; `message` is about no other, as when only the recipient's host has had enough.
@@ -122,7 +128,15 @@ export type HandOverResult =
   /** Not given to the carrier, because it was not to leave any more, or because the account has no room for `pauseMs`. */
   | { kind: 'stayed'; pauseMs?: number | undefined }
   /** It may or may not have been taken. */
-  | { kind: 'unknown' };
+  | { kind: 'unknown'; fault?: Fault | undefined };
+
+/** Our own failure on the way to the carrier, for the log: without the error's text, which may name an address or a key. */
+export interface Fault {
+  name: string;
+  code?: string;
+  /** Where it happened, in our code. */
+  at?: string;
+}
 
 /** A message whose answer was lost, as a carrier may be asked about it. */
 export interface InDoubt {

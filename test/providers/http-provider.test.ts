@@ -288,7 +288,7 @@ test('a message that fails before its request begins leaves no doubt, and none o
   const carrier = openHttpCarrier({ url, connections: 3, answerMs: 1_000, answerBytes: 1_000 });
   try {
     const handOver = carrier.handOver(async ({ id }, mayBegin) => {
-      if (id === 'early') throw new Error('no key');
+      if (id === 'early') throw Object.assign(new TypeError(`no key for +12025550123`), { code: 'ERR_KEY' });
       await carrier.ask({ method: 'GET', path: '/' }, mayBegin);
       if (id === 'late') throw new Error('no word');
       return { kind: 'accepted', providerId: id };
@@ -299,11 +299,13 @@ test('a message that fails before its request begins leaves no doubt, and none o
         attempt: 1,
       }),
     );
-    expect(await handOver(messages)).toEqual([
-      { kind: 'transient', code: 'request_not_made' },
-      { kind: 'unknown' },
+    const results = await handOver(messages);
+    expect(results).toMatchObject([
+      { kind: 'transient', code: 'request_not_made', fault: { name: 'TypeError', code: 'ERR_KEY' } },
+      { kind: 'unknown', fault: { name: 'Error' } },
       { kind: 'accepted', providerId: 'fine' },
     ]);
+    expect(JSON.stringify(results)).not.toContain('2025550123');
   } finally {
     await carrier.close();
     server.close();

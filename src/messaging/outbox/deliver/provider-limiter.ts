@@ -63,6 +63,7 @@ export interface LimiterAccount {
 
 /** After trouble the provider is tried with a few before it is given many. */
 const PROBE_SIZE = 1;
+const FAULTS_TOLD_MS = 60_000;
 
 export function createProviderLimiter(
   channel: Channel,
@@ -85,6 +86,8 @@ class WayLimiter implements ProviderLimiter {
   private readonly throttle = new LongThrottle();
   private readonly breaker: AccountBreaker;
   private readonly deadlines = new AnswerDeadlines();
+  private faults = 0;
+  private faultsToldMs = 0;
   private isLed = false;
   private ledSinceMs = Date.now();
   pausedUntilMs: ProviderLimiter['pausedUntilMs'];
@@ -280,8 +283,23 @@ class WayLimiter implements ProviderLimiter {
   }
 
   private reportAnswers(results: readonly HandOverResult[]): void {
+    this.reportFaults(results);
     if (!this.observer?.answered) return;
     this.observer.answered(this.channel, this.options.id ?? this.provider.name, kindsOf(results));
+  }
+
+  /** Each of a campaign's messages may meet the same fault, so that a line a minute tells of all. */
+  private reportFaults(results: readonly HandOverResult[]): void {
+    const faults = results.flatMap((result) => ('fault' in result && result.fault) || []);
+    this.faults += faults.length;
+    if (faults.length === 0 || Date.now() < this.faultsToldMs + FAULTS_TOLD_MS) return;
+    const { provider, channel, options } = this;
+    this.log.error(
+      { provider: provider.name, channel, account: options.id, fault: faults[0], count: this.faults },
+      'Requests to the carrier failed in this process; what was not sent is tried again, and the rest is in doubt',
+    );
+    this.faults = 0;
+    this.faultsToldMs = Date.now();
   }
 
   private async answersOf(

@@ -42,6 +42,28 @@ test('batches shrink while answers are slow, down to what the provider works on 
   }
 });
 
+test('requests that could not be made are in the log once a minute, with their number', async () => {
+  jest.useFakeTimers();
+  try {
+    const lines: Record<string, unknown>[] = [];
+    const log = createLog('silent');
+    log.error = (told: object) => void lines.push({ ...told });
+    const provider = new ScriptedProvider('sms', { answersEach: true });
+    const fault = { name: 'TypeError', code: 'ERR_KEY' };
+    provider.script = () => ({ kind: 'transient', code: 'request_not_made', fault });
+    const limiter = createProviderLimiter('sms', provider, log, undefined, { id: 'acc_1' });
+    const handOver = async () =>
+      limiter.onResults([from('a')], [await limiter.handOverOne(from('a'), () => true)]);
+    for (let i = 0; i < 5; i++) await handOver();
+    expect(lines).toMatchObject([{ account: 'acc_1', channel: 'sms', fault, count: 1 }]);
+    jest.advanceTimersByTime(60_000);
+    await limiter.handOver([from('a')]);
+    expect(lines.slice(1)).toMatchObject([{ fault, count: 5 }]);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test.each<HandOverResult>([
   { kind: 'transient', code: 'ECONNREFUSED', unreached: true },
   { kind: 'transient', code: 'http_503' },
