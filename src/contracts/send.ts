@@ -93,6 +93,15 @@ export const message = z
 
 export type Message = z.output<typeof message>;
 
+/** What of a malformed message names a template. */
+export const messageTemplate = z.object({
+  channel: z.enum(CHANNELS),
+  'template-id': givenId,
+  version: integer.min(1).max(INT_MAX).optional(),
+});
+
+export type MessageTemplate = z.output<typeof messageTemplate>;
+
 /** What an address may be depends on the channel, so that the object has to be there before it is checked. */
 function normaliseAddresses(
   value: { channel: Channel; to: string; from: string },

@@ -6,10 +6,11 @@ import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { generatorOf } from './request/idempotency';
 import type { App } from './request/routing';
+import { invalidRequest, problemsOf } from './request/validation';
 
 /** Senders that belong to workspaces: the installation's, so that only an owner sees and changes them (api.md 15). */
 export function adminSenderRoutes(
-  senders: Pick<RegisteredSenders, 'list' | 'create' | 'remove'>,
+  senders: Pick<RegisteredSenders, 'list' | 'create' | 'unknownWorkspace' | 'remove'>,
 ): (app: App) => void {
   const config = { auth: 'session' } as const;
   return (app) => {
@@ -19,8 +20,19 @@ export function adminSenderRoutes(
 
     app.post(
       '/api/admin/senders',
-      { config: { ...config, idempotent: true }, schema: { operation: registerSender, body: senderBody } },
+      {
+        ...{ config: { ...config, idempotent: true }, attachValidation: true },
+        schema: { operation: registerSender, body: senderBody },
+      },
       async (request, reply) => {
+        const found = problemsOf(request);
+        if (found.length > 0) {
+          // An unknown workspace is reported together with what is malformed, unless it is malformed itself.
+          const { workspace } = (request.body ?? {}) as { workspace?: unknown };
+          const isMalformed = found.some(({ path }) => path === 'workspace');
+          const unknown = isMalformed ? [] : await senders.unknownWorkspace(workspace);
+          throw invalidRequest([...found, ...unknown]);
+        }
         const made = await senders.create(request.body, generatorOf(request));
         return reply.code(201).send(answer(201, 'Sender registered', present(made)));
       },

@@ -5,11 +5,12 @@ import {
   bulk,
   bulkResults,
   message,
+  messageTemplate,
   outbox,
   sendingFindings,
   sendingQuestion,
 } from '../contracts/send';
-import { ERRORS, isDomainError } from '../domain/errors';
+import { ERRORS, type FieldError, isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { Delivery } from '../messaging/delivery';
 import type { Accepted, Outcome } from '../messaging/model/outgoing';
@@ -18,19 +19,27 @@ import { json, jsonBody, type Operation } from './openapi/operation';
 import { callerOf } from './request/caller';
 import type { App } from './request/routing';
 import { findUnstorable } from './request/unstorable-text';
-import { parseBody } from './request/validation';
+import { invalidRequest, parseBody, problemsOf } from './request/validation';
 
 /** messaging-service.md, Send a message; api.md 4. */
 export function sendRoutes(
-  delivery: Pick<Delivery, 'accept' | 'acceptMany' | 'findInabilities' | 'outboxDepth'>,
+  delivery: Pick<Delivery, 'accept' | 'acceptMany' | 'unknownTemplate' | 'findInabilities' | 'outboxDepth'>,
 ): (app: App) => void {
   // The uid makes both idempotent as long as its record exists; a key does so by its stored answer.
   const config = { auth: 'send', idempotent: true } as const;
 
+  // Only of a message that is refused anyway, so that one answer has every finding and a valid one costs nothing more.
+  const withUnknown = async (workspaceId: string, given: unknown, errors: readonly FieldError[]) => {
+    const { data } = messageTemplate.safeParse(given);
+    return invalidRequest([...errors, ...(data ? await delivery.unknownTemplate(workspaceId, data) : [])]);
+  };
+
   return (app) => {
-    const single = { config, schema: { operation: sendMessage, body: message } };
+    const single = { config, attachValidation: true, schema: { operation: sendMessage, body: message } };
     app.post('/send-msg', single, async (request, reply) => {
       const { workspaceId } = callerOf(request);
+      const found = problemsOf(request);
+      if (found.length > 0) throw await withUnknown(workspaceId, request.body, found);
       const accepted = await delivery.accept(workspaceId, request.body);
       void reply.header(ROOM_HEADER, roomText(delivery.outboxDepth(workspaceId)));
       const status = accepted.duplicate ? 200 : 202;
@@ -66,6 +75,12 @@ export function sendRoutes(
       const sendable = checked.flatMap((one) => (one.ok ? [one.answer] : []));
       const { workspaceId } = callerOf(request);
       const outcomes = await delivery.acceptMany(workspaceId, sendable);
+      await Promise.all(
+        checked.map(async (one, i) => {
+          if (one.ok || !isDomainError(one.error)) return;
+          one.error = await withUnknown(workspaceId, request.body.messages[i], one.error.errors);
+        }),
+      );
       void reply.header(ROOM_HEADER, roomText(delivery.outboxDepth(workspaceId)));
       let taken = 0;
       const results = checked.map((one, i) => {
@@ -90,7 +105,7 @@ function check(given: unknown, maybeUnstorable: boolean) {
   try {
     return { ok: true, answer: parseBody(message, given, found && [found]) } as const;
   } catch (error) {
-    return { ok: false, error } as const;
+    return { ok: false as const, error };
   }
 }
 

@@ -1,10 +1,10 @@
 // Long because every part of the messaging service is put together here, and its whole interface stands beside it.
 import type { Kysely } from 'kysely';
 import type { MessageList } from '../contracts/messages';
-import type { Message } from '../contracts/send';
+import type { Message, MessageTemplate } from '../contracts/send';
 import { type Account, type AccountState, defaultAccountId } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
-import { isDomainError } from '../domain/errors';
+import { type FieldError, isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { MessageStory } from '../domain/message-history';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
@@ -28,6 +28,7 @@ import type { MessagingTables } from './model/tables';
 import { createAccept } from './outbox/accept/accept';
 import type { PolicySource, SenderRule } from './outbox/accept/policy-rules';
 import { createRechecks } from './outbox/accept/recheck';
+import { unknownTemplate } from './outbox/accept/validate-message';
 import { type Canceled, cancelMessages, createWithdrawals, noteUnwanted } from './outbox/cancel';
 import type { ListUnsubscribe } from './outbox/deliver/list-unsubscribe';
 import { createStatusLookup } from './outbox/deliver/status-lookup';
@@ -51,6 +52,8 @@ export interface Delivery {
   accept(workspaceId: string, message: Message): Promise<Accepted>;
   /** One outcome per message, in order; each message is checked alone. */
   acceptMany(workspaceId: string, messages: readonly Message[]): Promise<Outcome<Accepted>[]>;
+  /** Of what a malformed message names, a template that the workspace does not have. */
+  unknownTemplate(workspaceId: string, named: MessageTemplate): Promise<FieldError[]>;
   track(workspaceId: string, uid: string): Promise<TrackedMessage>;
   /** Stories of those uids that the workspace has, in no order. */
   stories(workspaceId: string, uids: readonly string[]): Promise<MessageStory[]>;
@@ -243,6 +246,9 @@ class MessageDelivery implements Delivery {
     this.deps.traces?.accepting(workspaceId, messages);
     return this.acceptance.accept(workspaceId, messages);
   };
+
+  readonly unknownTemplate: Delivery['unknownTemplate'] = (workspaceId, named) =>
+    unknownTemplate(this.deps.templates, workspaceId, named);
 
   readonly track: Delivery['track'] = (workspaceId, uid) => trackMessage(this.requestDb, workspaceId, uid);
 

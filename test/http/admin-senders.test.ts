@@ -204,6 +204,9 @@ describeWithDatabase('senders that belong to workspaces', (database) => {
     expect(await codes({ workspace: 'ws_none', channel: 'sms', sender: 'Bookshop' })).toEqual([
       'workspace not_found',
     ]);
+    expect(await codes({ workspace: 'ws_none', channel: 'sms', sender: '', more: 1 })).toEqual([
+      ...['more unknown_field', 'sender too_small', 'workspace not_found'],
+    ]);
     expect(await codes({ workspace: one.id, channel: 'email', sender: 'ann@books.example' })).toEqual([
       'sender invalid_sender',
     ]);

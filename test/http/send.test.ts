@@ -113,6 +113,19 @@ describeWithDatabase('sending over HTTP', (database) => {
     });
     const unknown = await call('POST', '/send-msg', sms('m2', { 'template-id': 'nope' }));
     expect(unknown).toMatchObject({ status: 422, body: { code: 'template_not_found' } });
+    const both = await call('POST', '/send-msg', sms('m2', { 'template-id': 'nope', to: 'x' }));
+    expect(both.body.errors).toMatchObject([
+      { path: 'to', code: 'invalid_address' },
+      { path: 'template-id', code: 'not_found' },
+    ]);
+    const many = await call('POST', '/send-msg/bulk', {
+      messages: [sms('m2', { 'template-id': 'nope', to: 'x' }), sms('m2', { version: 9, from: '' }), 7],
+    });
+    expect(
+      many.body.data.results.map(({ errors }: { errors: { path: string }[] }) =>
+        errors.map((one) => one.path),
+      ),
+    ).toEqual([['to', 'template-id'], ['from', 'template-id'], ['']]);
     expect((await call('GET', '/messages/m2')).status).toBe(404);
   });
 

@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import type { SenderInput } from '../../contracts/senders';
 import type { Channel } from '../../domain/channel';
-import { DomainError } from '../../domain/errors';
+import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import {
   type RegisteredSender,
@@ -27,6 +27,8 @@ export interface RegisteredSenders {
    * for an unknown workspace.
    */
   create(input: SenderInput, generator?: IdGenerator): Promise<RegisteredSender>;
+  /** Of a request that may be malformed, a workspace that does not exist. What is no text names none. */
+  unknownWorkspace(given: unknown): Promise<FieldError[]>;
   /** Throws `not_found`. */
   remove(id: string): Promise<void>;
   /** Why the workspace may not use the sender. Memory only. */
@@ -61,6 +63,7 @@ export function createRegisteredSenders(deps: Deps): RegisteredSenders {
       await memory.refresh();
       return made;
     },
+    unknownWorkspace: async (given) => (typeof given === 'string' ? unknownIn(db, given) : []),
     async remove(id) {
       await db.transaction().execute(async (tx) => {
         await raiseRevision(tx);
@@ -155,19 +158,9 @@ async function insertSender(
   return db.transaction().execute(async (tx) => {
     // Raised first, so that changes are made one after the other and the bound is kept.
     await raiseRevision(tx);
-    const known = await tx
-      .selectFrom('workspaces')
-      .select('id')
-      .where('id', '=', workspace)
-      .executeTakeFirst();
-    if (!known) {
-      const finding = {
-        path: 'workspace',
-        code: 'not_found' as const,
-        message: `There is no workspace ${workspace}`,
-      };
-      throw new DomainError('invalid_request', `workspace: ${finding.message}`, { errors: [finding] });
-    }
+    const errors = await unknownIn(tx, workspace);
+    if (errors.length > 0)
+      throw new DomainError('invalid_request', `workspace: ${errors[0]?.message}`, { errors });
     const { count } = await tx
       .selectFrom('registered_senders')
       .select((on) => on.fn.countAll<number>().as('count'))
@@ -196,6 +189,12 @@ async function insertSender(
       );
     return toSender(row);
   });
+}
+
+async function unknownIn(db: Kysely<MessagingTables>, workspace: string): Promise<FieldError[]> {
+  const known = await db.selectFrom('workspaces').select('id').where('id', '=', workspace).executeTakeFirst();
+  if (known) return [];
+  return [{ path: 'workspace', code: 'not_found', message: `There is no workspace ${workspace}` }];
 }
 
 /**

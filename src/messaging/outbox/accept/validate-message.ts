@@ -1,5 +1,5 @@
-import type { Message } from '../../../contracts/send';
-import { DomainError } from '../../../domain/errors';
+import type { Message, MessageTemplate } from '../../../contracts/send';
+import { DomainError, type FieldError } from '../../../domain/errors';
 import { type MaybePromise, whenDone } from '../../../domain/maybe-promise';
 import { type WorkspacePolicy, withSuffix } from '../../../domain/policy';
 import type { Routed } from '../../../domain/route';
@@ -132,17 +132,34 @@ function templateOf(
   );
 }
 
+/** The template that a malformed message names and the workspace does not have, to be reported with what is malformed. */
+export async function unknownTemplate(
+  templates: TemplateVersions,
+  workspaceId: string,
+  named: MessageTemplate,
+): Promise<FieldError[]> {
+  const templateId = named['template-id'];
+  // The message is refused in any case, so that a database that does not answer now changes nothing.
+  const found = await templates
+    .get(workspaceId, templateId, named.version)
+    .catch(() => 'unanswered' as const);
+  return found === 'unanswered' || found?.channel === named.channel ? [] : [noTemplate(named, templateId)];
+}
+
 function ofChannel(
   template: CompiledTemplate | undefined,
   message: Message,
   templateId: string,
 ): CompiledTemplate {
   if (template?.channel === message.channel) return template;
+  const finding = noTemplate(message, templateId);
+  throw new DomainError('template_not_found', finding.message, { errors: [finding] });
+}
+
+function noTemplate(message: Pick<Message, 'channel' | 'version'>, templateId: string): FieldError {
   const version = message.version === undefined ? '' : ` with version ${message.version}`;
   const text = `template-id: no ${message.channel} template '${templateId}'${version} in this workspace`;
-  throw new DomainError('template_not_found', text, {
-    errors: [{ path: 'template-id', code: 'not_found', message: text }],
-  });
+  return { path: 'template-id', code: 'not_found', message: text };
 }
 
 function requireParams(
