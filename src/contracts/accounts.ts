@@ -219,8 +219,15 @@ const KINDS = {
   },
 } as const satisfies Record<AccountKind, unknown>;
 
+const notBesideOthers = refused('not_applicable', '`*` means every workspace, so that it stands alone');
 const workspaces = z
-  .union([z.tuple([z.literal('*')]), z.array(givenId).min(1).max(LIMITS.accountWorkspaces)])
+  .union([
+    z.tuple([z.literal('*')]),
+    z
+      .array(givenId.refine((one) => one !== '*', notBesideOthers))
+      .min(1)
+      .max(LIMITS.accountWorkspaces),
+  ])
   .default(['*']);
 const calls = { maxConcurrentCalls: integer.min(1).max(LIMITS.liveCallsMax).nullish() };
 const common = {

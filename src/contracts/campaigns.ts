@@ -61,11 +61,7 @@ export const campaignBody = z
     name: campaignName,
     settings,
     channel: z.array(z.enum(CHANNELS)).min(1),
-    contactListId: z
-      .array(givenId)
-      .max(LIMITS.campaignLists)
-      .transform((ids) => [...new Set(ids)])
-      .optional(),
+    contactListId: z.array(givenId).max(LIMITS.campaignLists).optional(),
     // The envelope alone, because each row is checked by itself (campaigns/contacts/inline-recipients.ts).
     recipients: z.array(z.unknown()).min(1).max(LIMITS.contactsPerRequest).optional(),
     skipInvalid: z

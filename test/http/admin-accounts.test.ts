@@ -194,6 +194,13 @@ describeWithDatabase('administration of accounts and routes', (database) => {
     expect(codes(await call('PATCH', `/accounts/${await make()}`, change))).toEqual(
       expect.arrayContaining(['settings.url required', 'workspaces.1 not_found']),
     );
+    const all = { workspaces: ['*', otherWorkspace] };
+    expect(codes(await call('POST', '/accounts', { ...HTTP, ...all }))).toEqual([
+      'workspaces.0 not_applicable',
+    ]);
+    expect(codes(await call('PATCH', `/accounts/${await make()}`, all))).toEqual([
+      'workspaces.0 not_applicable',
+    ]);
     const kind = await call('POST', '/accounts', { ...HTTP, kind: 'pigeon' });
     expect(kind.status).toBe(422);
     const changed = await call('PATCH', `/accounts/${await make()}`, { settings: { url: 'ftp://x' } });

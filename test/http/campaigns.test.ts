@@ -211,14 +211,14 @@ describeWithDatabase('campaigns over HTTP', (database) => {
         sms: { ...SMS, templateId: 't_code' },
         voice: { ...VOICE, templateId: 't_mail' },
       },
-      contactListId: [list(), 'lst_none', foreign],
+      contactListId: [list(), list(), 'lst_none', foreign],
     });
     expect([answer.status, answer.body.code]).toEqual([422, 'template_not_found']);
     expect(findings(answer)).toEqual([
       'settings.email.templateId not_found',
       'settings.voice.templateId not_found',
-      'contactListId.1 not_found',
       'contactListId.2 not_found',
+      'contactListId.3 not_found',
       'settings.sms.templateId missing_params',
     ]);
     expect(answer.body.errors.at(-1)?.message).toContain('CODE');

@@ -31,16 +31,21 @@ export async function checkReferences(
   return checkFound(db, workspaceId, content, await lookUpTemplates(templates, workspaceId, content), rules);
 }
 
+/** The lists as a request has them, with those that it repeats, so that a finding names the place in it. */
+interface ListsAsGiven {
+  listIds?: string[] | undefined;
+}
+
 /** The same with templates that were looked up before, because a transaction must not wait for HTTP. */
 export async function checkFound(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   content: CampaignContent,
   { findings: ofTemplates, placeholders, byChannel }: TemplatesFound,
-  rules: SenderRules = {},
+  { listIds = content.contactListIds, ...rules }: SenderRules & ListsAsGiven = {},
 ): Promise<Partial<Record<Channel, TemplateFound>>> {
   const findings = [...ofTemplates, ...refusedSenders(workspaceId, content, rules)];
-  findings.push(...(await missingLists(db, workspaceId, content.contactListIds)));
+  findings.push(...(await missingLists(db, workspaceId, listIds)));
   findings.push(...(await missingCampaigns(db, workspaceId, content.options.exclude?.campaignIds ?? [])));
   const unfilled = await unfilledPlaceholders(db, workspaceId, content, [...placeholders.keys()]);
   for (const name of unfilled) {

@@ -123,5 +123,5 @@ const stageFor = (startAt: Date | undefined): Stage => (startAt ? 'scheduled' : 
 export function contentOf(body: CampaignBody): CampaignContent {
   const { campaignId, name, settings, channel, contactListId, start, recipients, skipInvalid, ...options } =
     body;
-  return { name, channels: channel, settings, contactListIds: contactListId ?? [], options };
+  return { name, channels: channel, settings, contactListIds: [...new Set(contactListId)], options };
 }

@@ -96,7 +96,11 @@ function createSave({ db, templates, senderRule, insecureLinks, launch, room, no
       const ownListId = own ? (own.listId ?? undefined) : campaign?.ownListId;
       const content: CampaignContent = { ...contentOf(body), ownListId };
       if (campaign && body.start === undefined && campaign.stage !== 'draft') requireStart?.();
-      const found = await checkFound(tx, workspaceId, content, templatesFound, { policy, senderRule });
+      const found = await checkFound(tx, workspaceId, content, templatesFound, {
+        policy,
+        senderRule,
+        listIds: body.contactListId,
+      });
       const smsText = found.sms?.text;
       const warnings = await creationWarnings(tx, workspaceId, content, { smsText, now: now(), policy });
       warnings.push(...templatesFound.warnings);
@@ -141,14 +145,22 @@ function createTryOut({ db, templates, senderRule, dryRun, limited }: Deps) {
       return { ...told, warnings: [...told.warnings, ...templatesFound.warnings] };
     };
     if (!recipients) {
-      const found = await checkFound(db, workspaceId, content, templatesFound, { policy, senderRule });
+      const found = await checkFound(db, workspaceId, content, templatesFound, {
+        policy,
+        senderRule,
+        listIds: body.contactListId,
+      });
       return limited(() => warned(db, workspaceId, content, found, policy));
     }
     return limited(() =>
       withoutTrace(db, async (tx) => {
         const { listId } = await storeOwnAudience(tx, workspaceId, recipients.rows);
         const tried = { ...content, ownListId: listId ?? undefined };
-        const found = await checkFound(tx, workspaceId, tried, templatesFound, { policy, senderRule });
+        const found = await checkFound(tx, workspaceId, tried, templatesFound, {
+          policy,
+          senderRule,
+          listIds: body.contactListId,
+        });
         return warned(tx, workspaceId, tried, found, policy);
       }),
     );

@@ -181,7 +181,8 @@ function changed(row: Row, secrets: Record<string, unknown>, change: AccountChan
     kind: row.kind,
     name: change.name ?? row.name,
     channels: change.channels ?? row.channels,
-    workspaces: change.workspaces ?? row.workspaces,
+    // Accounts of earlier versions may name workspaces beside `*`.
+    workspaces: change.workspaces ?? (row.workspaces.includes('*') ? ['*'] : row.workspaces),
     ratePerSecond: change.ratePerSecond === undefined ? row.rate_per_second : change.ratePerSecond,
     ...callsMaxOf(row, change),
     disabled: change.disabled ?? row.disabled,
