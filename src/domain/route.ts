@@ -40,7 +40,8 @@ export function routeSender(channel: Channel, from: string): string {
  *
  * With failover the next account in the list's order is chosen while one is down: it refuses us, cannot be connected to,
  * or has throttled for long. All of these say for certain that it took nothing. A message of which an account may have
- * got something stays with it, also where the routes lead elsewhere since, for as long as the account may be used.
+ * got something stays with it, also where the routes lead elsewhere since, for as long as the account may be used; and longer
+ * where a lost answer is tried again, because the carrier knows the message.
  */
 export function chooseAccount(
   routes: readonly Route[],
@@ -49,7 +50,9 @@ export function chooseAccount(
   isDown: (id: string) => boolean = () => false,
 ): string | undefined {
   const own = boundAccount(message, accountOf);
-  if (own !== undefined) return own;
+  if (own && isUsable(own, message)) return own.id;
+  // Its answer may be lost. Only there the same message is no second one, so that it waits until the account may be used again.
+  if (own?.settings.idempotent === true) return undefined;
   const route = routes.find((one) => matches(one, message));
   if (!route) return defaultAccountId(message.channel);
   const usable = route.accounts.filter(({ account: id }) => isUsable(accountOf(id), message));
@@ -134,12 +137,13 @@ const isUsable = (
   account.channels.includes(channel) &&
   isOpenTo(account, workspaceId);
 
-function boundAccount(message: Routed, accountOf: (id: string) => Account | undefined): string | undefined {
-  const { boundTo, channel } = message;
+function boundAccount(
+  { boundTo, channel }: Routed,
+  accountOf: (id: string) => Account | undefined,
+): Account | undefined {
   if (boundTo === undefined) return undefined;
-  const id = accountIdOf(boundTo, channel);
-  const account = accountOf(id);
-  return account && isUsable(account, message) && providerName(account) === boundTo ? id : undefined;
+  const account = accountOf(accountIdOf(boundTo, channel));
+  return account && providerName(account) === boundTo ? account : undefined;
 }
 
 function matches(route: Route, message: Routed): boolean {

@@ -7,6 +7,7 @@ import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type IdGenerator, RANDOM } from '../access/id-generator';
 import type { Sealing } from '../access/sealing';
+import { allDue } from '../model/due-groups';
 import type { MessagingTables } from '../model/tables';
 import { openAccountSecrets, sealAccountSecrets } from './account-secrets';
 import { type ClosedSender, closedSendersOf, reopenSenders } from './closed-senders';
@@ -134,16 +135,21 @@ async function update(
 async function remove(tx: Tx, id: string): Promise<void> {
   const account = toAccount(await find(tx, id));
   await refuseRoutedChannels(tx, { id, channels: [...CHANNELS] }, []);
-  await refuseBusy(tx, id, providerName(account));
+  await refuseBusy(tx, account);
   await tx.deleteFrom('account_pauses').where('account_id', '=', id).execute();
   await tx.deleteFrom('account_senders').where('account_id', '=', id).execute();
   await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();
 }
 
 /** A call is steered by its account until it ends, which is within its lease even if no end is reported. */
-async function refuseBusy(tx: Tx, id: string, provider: string): Promise<void> {
+async function refuseBusy(tx: Tx, account: Account): Promise<void> {
+  const { id, settings } = account;
+  const provider = providerName(account);
+  // What may have been taken there and is tried again waits for this account alone (domain/route.ts).
+  const awaits = sql`exists (select from ${allDue(NEVER_MORE)} where m.provider = ${provider} and m.attempt > 0)`;
   const { rows } = await sql<{ messages: boolean; calls: boolean }>`
-    select exists (select from handover_batches where provider = ${provider}) as messages, exists (
+    select exists (select from handover_batches where provider = ${provider})
+      or ${settings.idempotent === true ? awaits : sql`false`} as messages, exists (
       select from vendor_calls
       where account_id = ${id} and ended_at is null and created_at > now() - ${LIMITS.callLeaseSeconds} * interval '1 second'
     ) as calls`.execute(tx);
@@ -209,6 +215,9 @@ function columnsOf(sealing: Sealing, id: string, input: AccountInput) {
     disabled: input.disabled,
   };
 }
+
+/** Later than any message is due. */
+const NEVER_MORE = new Date('9999-12-31');
 
 async function refuseUnknownWorkspaces(tx: Tx, workspaces: readonly string[]): Promise<void> {
   const errors = await unknownIn(tx, workspaces);

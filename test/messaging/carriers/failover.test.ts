@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { type Account, providerName } from '../../../src/domain/account';
 import { openHttpProvider } from '../../../src/providers/http-provider';
@@ -200,6 +201,34 @@ describeWithDatabase('failover', (database) => {
     await until('the next account has what falls due', () => second.of('later').length === 1, 8_000);
     expect(first.of('bound')).toEqual(['503']);
     expect(second.of('bound')).toEqual([]);
+  });
+
+  test('what an account may have got, and knows again, goes by no other while it is disabled', async () => {
+    const url = 'https://carrier.example/';
+    const knowing = await owner.make({ settings: { url, idempotent: true } });
+    accounts = [knowing, accounts[1] as Account];
+    await owner.routes.put([
+      { channel: 'sms', accounts: accounts.map(({ id }) => ({ account: id })), failover: true },
+    ]);
+    const delivery = await start(true);
+    const sendAt = new Date(Date.now() + 3_000).toISOString();
+    first.plan.set('perhaps', ['reset after the request']);
+    await delivery.acceptMany(rig.workspaceId, [rig.sms('perhaps'), { ...rig.sms('other'), sendAt }]);
+    const attempts = () =>
+      rig.db.selectFrom('messages').select('attempt').where('uid', '=', 'perhaps').executeTakeFirst();
+    await until('the lost answer is recorded', async () => (await attempts())?.attempt === 1);
+    await owner.change(knowing, { disabled: true });
+    await delivery.carriersChanged();
+    await until('the next account has the other', () => second.of('other').length === 1, 8_000);
+    await delay(1_000);
+    expect(second.of('perhaps')).toEqual([]);
+    await expect(owner.accounts.remove(knowing.id)).rejects.toMatchObject({ code: 'account_routed' });
+    await owner.routes.put([]);
+    await expect(owner.accounts.remove(knowing.id)).rejects.toMatchObject({ code: 'account_busy' });
+    await owner.change(knowing, { disabled: false });
+    await delivery.carriersChanged();
+    await until('it is sent', async () => (await rig.states()).perhaps === 'sent');
+    expect(first.of('perhaps')).toEqual(['reset after the request', 'taken']);
   });
 
   test('whatever the first account does to each of many messages, none is with both', async () => {

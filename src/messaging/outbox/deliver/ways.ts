@@ -120,11 +120,11 @@ export class Ways {
 
   /**
    * A window without messages says nothing of where those in the table go: one of them may have an open way. Nor does one
-   * whose way is down, because what it has in memory may be only what stays with that account.
+   * whose way is down or gone, because what it has in memory may be only what stays with that account.
    */
   isOpen({ way, channel, count }: Window, nowMs: number): boolean {
     if (this.ways.get(way)?.delivery.isOpen(nowMs)) return true;
-    if (count > 0 && !this.isDown(way)) return false;
+    if (count > 0 && this.ways.has(way) && !this.isDown(way)) return false;
     return this.of(channel).some(({ delivery }) => delivery.isOpen(nowMs));
   }
 
