@@ -229,13 +229,19 @@ function changesOf({ row, inDoubt }: SendClaim, result: SendResult) {
         due_at = ${later(LIMITS.sendLookSecondsMin * 1000)},
         finished_at = case when ${result.follow} then null else now() end`;
     case 'end':
+      if (result.state === 'unknown') {
+        return sql`${unlessTold(result.code ?? null)}, attempts = attempts + ${result.attempted ? 1 : 0}::int`;
+      }
       return sql`state = ${result.state}, code = ${result.code ?? null}, finished_at = now(),
         attempts = attempts + ${result.attempted ? 1 : 0}::int`;
     case 'failed': {
       const failures = row.failures + 1;
       const delay = nextAttempt(retryPolicy(row.content.retry), failures, row.id);
+      if (delay === undefined && inDoubt) {
+        return sql`${unlessTold(result.code)}, failures = ${failures}::int, attempts = attempts + 1`;
+      }
       if (delay === undefined) {
-        return sql`state = ${inDoubt ? 'unknown' : 'failed'}, code = ${result.code},
+        return sql`state = 'failed', code = ${result.code},
           failures = ${failures}::int, attempts = attempts + 1, finished_at = now()`;
       }
       return sql`state = 'waiting', offered = ${inDoubt}, code = ${result.code}, failures = ${failures}::int,
@@ -253,6 +259,12 @@ function changesOf({ row, inDoubt }: SendClaim, result: SendResult) {
       return sql`code = ${result.code}, pauses = pauses + 1, due_at = ${later(result.afterMs)}`;
     case 'late':
       return sql`cancel_late = true`;
+  }
+
+  /** The event feed may have been faster and said how it ended; then that decides. */
+  function unlessTold(code: string | null) {
+    return sql`state = case when ended is null then 'unknown' else state end, code = ${code},
+      finished_at = case when ended is null then now() end`;
   }
 
   function waiting(code: string, ms: number) {

@@ -263,6 +263,19 @@ describeWithDatabase('durable sends', (database) => {
     expect(await send.now()).toMatchObject({ state: 'unknown', code: 'answer_lost' });
   });
 
+  test('end by what the event feed said, when it was faster than an answer that was lost', async () => {
+    const lost = { kind: 'end', state: 'unknown', code: 'answer_lost', attempted: true } as const;
+    const failed = { kind: 'failed', code: 'dependency_down', notBeforeMs: 0 } as const;
+    for (const result of [lost, failed]) {
+      const send = await made({ retry: { maxAttempts: 1 } });
+      await claimed(send.id);
+      const again = await claimed(send.id);
+      await tell(send, 'delivered');
+      expect(await recordSend(db, again, result)).toMatchObject({ kind: 'ended', state: 'delivered' });
+      expect(await send.now()).toMatchObject({ state: 'delivered', code: null, attempts: 1 });
+    }
+  });
+
   test('are not taken for failed when an earlier try may have got through', async () => {
     const send = await made({ retry: { maxAttempts: 1 } });
     await claimed(send.id);
