@@ -155,9 +155,9 @@ function queueOf<T>(
 }
 
 /**
- * Subscribers' messages that were not acknowledged before their session ended. The centre sends each of them once more, and
- * that is no second message. The same text on a session that stands, or after it was acknowledged, is one: a person wrote it
- * twice.
+ * Subscribers' messages that were not acknowledged before their session ended, or whose acknowledgement may be lost with it.
+ * The centre sends each of them once more, and that is no second message. The same text on a session that stands, or after
+ * the centre has heard that it was acknowledged, is one: a person wrote it twice.
  */
 interface Unheard {
   /** Returns how to acknowledge it, on the session where the centre waits for that now. */
@@ -168,10 +168,24 @@ interface Unheard {
 
 interface Unanswered {
   pdu: Pdu;
+  /** Both addresses. */
+  between: string;
   session: SmppSession;
   /** When it was taken, after its session had ended. */
   takenMs: number | undefined;
+  /** When it was acknowledged, on a session that stood. */
+  answeredMs: number | undefined;
 }
+
+/** What was answered so long before the centre last wrote has reached it. */
+const ANSWER_ARRIVES_MS = 2_000;
+const mayBeLost = ({ answeredMs, session }: Unanswered): boolean =>
+  answeredMs === undefined || answeredMs > session.lastHeardMs - ANSWER_ARRIVES_MS;
+const isDone = ({ takenMs, answeredMs }: Unanswered): boolean =>
+  takenMs !== undefined || answeredMs !== undefined;
+/** It may come again. */
+const counts = (one: Unanswered): boolean =>
+  mayBeLost(one) && Date.now() - (one.takenMs ?? one.answeredMs ?? Date.now()) <= LIMITS.smppRepeatMs;
 
 function createUnheard(): Unheard {
   const byContent = new Map<string, Unanswered[]>();
@@ -180,6 +194,13 @@ function createUnheard(): Unheard {
     const others = (byContent.get(key) ?? []).filter((other) => other !== one);
     if (others.length > 0) byContent.set(key, others);
     else byContent.delete(key);
+  }
+
+  /** What a person writes anew stands after what may come again: a STOP that follows on a START is another STOP. */
+  function forgetEarlier(between: string): void {
+    for (const [key, all] of byContent)
+      for (const one of all)
+        if (one.between === between && isDone(one) && !one.session.isOpen) forget(key, one);
   }
 
   return {
@@ -191,32 +212,43 @@ function createUnheard(): Unheard {
           session.respond(pdu, ACCEPTED);
         };
       const key = contentOf(pdu);
-      const one: Unanswered = { pdu, session, takenMs: undefined };
+      const between = `${pdu.source_addr} ${pdu.destination_addr}`;
+      forgetEarlier(between);
+      const one: Unanswered = { pdu, between, session, takenMs: undefined, answeredMs: undefined };
+      // Few are left: the centre writes again within seconds.
+      for (const [former, all] of byContent) {
+        if (all.some(counts)) break;
+        byContent.delete(former);
+      }
       const [oldest] = byContent.keys();
       if (byContent.size >= 2 * LIMITS.smppDeliveries && oldest !== undefined) byContent.delete(oldest);
-      byContent.set(key, [...(byContent.get(key) ?? []), one]);
+      const others = (byContent.get(key) ?? []).filter(counts);
+      // The oldest content is forgotten first.
+      byContent.delete(key);
+      byContent.set(key, [...others, one]);
       return () => {
         taken();
         if (one.session.isOpen) {
           one.session.respond(one.pdu, ACCEPTED);
-          forget(key, one);
+          one.answeredMs = Date.now();
         } else one.takenMs = Date.now();
       };
     },
     isRepeated(pdu, session) {
       if (byContent.size === 0 || isReceipt(pdu)) return false;
       const key = contentOf(pdu);
-      const one = byContent.get(key)?.find((other) => !other.session.isOpen);
-      if (!one) return false;
-      if (one.takenMs === undefined) {
-        one.pdu = pdu;
-        one.session = session;
+      for (const one of byContent.get(key)?.filter((other) => !other.session.isOpen) ?? []) {
+        if (!isDone(one)) {
+          one.pdu = pdu;
+          one.session = session;
+          return true;
+        }
+        forget(key, one);
+        if (!counts(one)) continue;
+        session.respond(pdu, ACCEPTED);
         return true;
       }
-      forget(key, one);
-      if (Date.now() - one.takenMs > LIMITS.smppRepeatMs) return false;
-      session.respond(pdu, ACCEPTED);
-      return true;
+      return false;
     },
   };
 }

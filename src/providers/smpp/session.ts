@@ -99,6 +99,11 @@ export class SmppSession {
     return !this.ended;
   }
 
+  /** When the other end last wrote something. */
+  get lastHeardMs(): number {
+    return this.heardMs;
+  }
+
   /** Never rejects. */
   request(pdu: Pdu, late?: (pdu: Pdu) => void): Promise<Answer> {
     return new Promise((settle) => {

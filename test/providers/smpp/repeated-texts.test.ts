@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { InboundSink, InboundSms } from '../../../src/providers/provider';
 import { until } from '../../support/until';
 import { centre, open, PERSON } from './smpp-rig';
@@ -43,6 +44,49 @@ describe('a text of a subscriber', () => {
       await until('its answer', () => smsc.owed() === 0 && texts.length === 2);
     },
   );
+
+  test('is one, when its answer is lost with the session and it comes again', async () => {
+    let isCut = false;
+    const { smsc, texts, say } = await start(async () => {
+      if (isCut) return;
+      isCut = true;
+      // The answer is written by then, and the centre has not read it.
+      setImmediate(() => smsc.cutAll());
+    });
+    say('Yes');
+    await until('the text to be given', () => texts.length > 0);
+    expect(smsc.owed()).toBe(1);
+    await until('its answer', () => smsc.owed() === 0);
+    expect(texts).toEqual(['Yes']);
+    say('Yes');
+    await until('its answer', () => smsc.owed() === 0 && texts.length === 2);
+  });
+
+  test('that was answered before is two, when a person sends it again after the session', async () => {
+    const { smsc, texts, say } = await start(async () => undefined);
+    say('Yes');
+    await until('its answer', () => smsc.owed() === 0);
+    await delay(2_500);
+    say('Thanks');
+    await until('its answer', () => smsc.owed() === 0);
+    smsc.cutAll();
+    await until('another session', () => smsc.binds === 2);
+    say('Yes');
+    await until('its answer', () => smsc.owed() === 0 && texts.length === 3);
+  });
+
+  test('counts again after another of the same person: STOP, START, STOP', async () => {
+    const { smsc, texts, say } = await start(async () => undefined);
+    say('STOP');
+    await until('its answer', () => smsc.owed() === 0);
+    smsc.cutAll();
+    await until('another session', () => smsc.binds === 2);
+    say('START');
+    await until('its answer', () => smsc.owed() === 0);
+    say('STOP');
+    await until('its answer', () => smsc.owed() === 0);
+    expect(texts).toEqual(['STOP', 'START', 'STOP']);
+  });
 
   test('that a person sends twice is two, also at once', async () => {
     const { smsc, texts, say } = await start(async () => undefined);
