@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isNoRoom } from '../full-disk';
 import { StartupError } from '../startup-error';
 import { newId } from './new-id';
 
@@ -68,7 +69,9 @@ function putDown(claim: string, directory: string): void {
   } catch (error) {
     throw new StartupError(
       `The data directory ${directory} cannot be written: ${(error as Error).message}`,
-      'Give this user write access to it, or set FANFARE_DATA_DIR to another directory.',
+      isNoRoom(error)
+        ? 'Make room on its disk and start again; what was committed is there.'
+        : 'Give this user write access to it, or set FANFARE_DATA_DIR to another directory.',
       { cause: error },
     );
   }

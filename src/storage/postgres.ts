@@ -98,6 +98,7 @@ const WAYS_OUT: Record<string, string | undefined> = {
   '28P01': WRONG_LOGIN,
   '28000': WRONG_LOGIN,
   '3D000': 'Create the database (`createdb`), or correct the last part of DATABASE_URL.',
+  '53100': 'Make room on the disk of the database and start again; what was committed is there.',
   '42501': 'Let the user of DATABASE_URL create tables there, or make it the owner of the database.',
 };
 

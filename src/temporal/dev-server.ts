@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { TASK_QUEUES } from '../domain/task-queues';
+import { wayOutOfFullDisk } from '../full-disk';
 import type { Log } from '../log';
 import { StartupError } from '../startup-error';
 import {
@@ -69,6 +71,8 @@ interface Ports {
 interface Files {
   database: string;
   pid: string;
+  /** Is there until the database has been complete for the first time. */
+  unfinished: string;
 }
 
 /**
@@ -78,10 +82,22 @@ interface Files {
 export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
   const dataDir = resolve(options.dataDir);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const files = { database: join(dataDir, 'temporal.db'), pid: join(dataDir, 'temporal.pid') };
+  const files = {
+    database: join(dataDir, 'temporal.db'),
+    pid: join(dataDir, 'temporal.pid'),
+    unfinished: join(dataDir, 'temporal.unfinished'),
+  };
   const start = async (ports: Ports, signal: AbortSignal) => {
     await clearLeftOver(files, options.log);
-    return launch(options, files, ports, signal);
+    await beginDatabase(files);
+    const running = await launch(options, files, ports, signal);
+    try {
+      await finishDatabase(files);
+    } catch (error) {
+      await running.process.stop();
+      throw error;
+    }
+    return running;
   };
   const { first, ports } = await launchOnFreePorts(options.preferredPorts ?? PREFERRED_PORTS, start);
   const address = `127.0.0.1:${ports.grpc}`;
@@ -133,6 +149,29 @@ async function clearLeftOver(files: Files, log: Log): Promise<void> {
   }
 }
 
+/**
+ * The server creates its tables one by one, and refuses a file for ever that has only some of them. Until it has
+ * answered for the first time, no workflow can be in its file, so that a first start that was killed, or found no
+ * room on the disk, is begun anew.
+ */
+async function beginDatabase({ database, unfinished }: Files): Promise<void> {
+  if (existsSync(database) && !existsSync(unfinished)) return;
+  await writeFile(unfinished, '', { mode: 0o600 });
+  for (const suffix of SQLITE_SUFFIXES) await rm(`${database}${suffix}`, { force: true });
+}
+
+/** SQLite itself leaves the last commits to the system, which a power cut would lose. */
+async function finishDatabase({ database, unfinished }: Files): Promise<void> {
+  if (!existsSync(unfinished)) return;
+  for (const file of SQLITE_SUFFIXES.map((suffix) => `${database}${suffix}`).filter(existsSync)) {
+    const handle = await open(file);
+    await handle.sync().finally(() => handle.close());
+  }
+  await rm(unfinished);
+}
+
+const SQLITE_SUFFIXES = ['-wal', '-shm', ''];
+
 async function launch(
   options: DevServerOptions,
   files: Files,
@@ -163,8 +202,9 @@ async function launch(
     const why = end ? `ended with code ${end.code}` : `did not become ready in ${READY_LIMIT_MS / 1_000} s`;
     throw new StartupError(
       `The Temporal server ${why}. Its last words:\n${server.tail() || '(none)'}`,
-      `If its database is damaged, move ${files.database} away: running campaigns are then lost to Temporal. ` +
-        'Or set TEMPORAL_ADDRESS to another server.',
+      (await wayOutOfFullDisk(resolve(options.dataDir), server.tail())) ??
+        `If its database is damaged, move ${files.database} away: running campaigns are then lost to Temporal. ` +
+          'Or set TEMPORAL_ADDRESS to another server.',
     );
   }
   return { process: server, pid: await server.pid() };

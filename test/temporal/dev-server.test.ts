@@ -160,6 +160,22 @@ test('a damaged database file is one error that names it', async () => {
   });
 });
 
+test('a first start that found no room says so, and the next one begins anew', async () => {
+  const full = join(dataDir, 'temporal');
+  writeScript(
+    full,
+    'while [ "$1" != --db-filename ]; do shift; done; echo "half a database" > "$2"',
+    'echo "failed setting up schema: database or disk is full (13)" >&2; exit 1',
+  );
+  await expect(start({ executable: full })).rejects.toMatchObject({
+    name: 'StartupError',
+    wayOut: expect.stringContaining('Make room on the disk'),
+  });
+  const server = await start();
+  expect(await answers(server.address)).toBe(true);
+  expect(existsSync(join(dataDir, 'temporal.unfinished'))).toBe(false);
+});
+
 test('it ends when its owner is killed', async () => {
   const owner = await startOwner(executable, dataDir);
   expect(isAlive(owner.serverPid)).toBe(true);

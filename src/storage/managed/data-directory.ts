@@ -117,7 +117,7 @@ async function initialise(
   });
   const { code } = await initdb.ended;
   await initdb.stop();
-  if (code !== 0) throw failureOf(`initdb ended with code ${code}`, initdb.tail(), dataDir);
+  if (code !== 0) throw await failureOf(`initdb ended with code ${code}`, initdb.tail(), dataDir);
 }
 
 async function sync(path: string): Promise<void> {

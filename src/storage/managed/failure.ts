@@ -1,10 +1,7 @@
+import { wayOutOfFullDisk } from '../../full-disk';
 import { StartupError } from '../../startup-error';
 
 const CAUSES: { words: RegExp; wayOut: (dataDir: string) => string }[] = [
-  {
-    words: /No space left on device|Disk quota exceeded/,
-    wayOut: (dataDir) => `Make room on the disk of ${dataDir} and start again; what was committed is there.`,
-  },
   {
     words:
       /Permission denied|invalid permissions|has wrong ownership|Operation not permitted|Read-only file system/,
@@ -17,11 +14,12 @@ const CAUSES: { words: RegExp; wayOut: (dataDir: string) => string }[] = [
 ];
 
 /** The error for a server or initdb that ended: its last lines, and the remedy that they point to. */
-export function failureOf(what: string, words: string, dataDir: string): StartupError {
+export async function failureOf(what: string, words: string, dataDir: string): Promise<StartupError> {
   const known = CAUSES.find((cause) => cause.words.test(words));
   return new StartupError(
     `The PostgreSQL server in ${dataDir} did not start: ${what}. Its last words:\n${words || '(none)'}`,
-    known?.wayOut(dataDir) ??
+    (await wayOutOfFullDisk(dataDir, words)) ??
+      known?.wayOut(dataDir) ??
       'If the database is damaged, restore it from a backup, or move the whole data directory away to begin with an ' +
         'empty one. Or set DATABASE_URL to another server.',
   );

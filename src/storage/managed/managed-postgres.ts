@@ -157,7 +157,7 @@ async function launch(plan: Plan, signal: AbortSignal): Promise<RunningServer> {
   }
   await server.stop();
   const why = end ? `it ended with code ${end.code}` : 'it did not become ready in time';
-  throw failureOf(why, server.tail(), dataDir);
+  throw await failureOf(why, server.tail(), dataDir);
 }
 
 /** Creates the database within the server too, if a process was killed before it did. */
