@@ -1,4 +1,17 @@
 import { statfs } from 'node:fs/promises';
+import { StartupError } from './startup-error';
+
+/** A server found no room on the disk. Starting it again helps as soon as there is room, which people make. */
+export class NoRoomError extends StartupError {
+  constructor(message: string, dataDir: string, options: { cause?: unknown } = {}) {
+    super(
+      message,
+      `Make room on the disk of ${dataDir} and start again; what was committed is there.`,
+      options,
+    );
+    this.name = 'NoRoomError';
+  }
+}
 
 /** As the system, PostgreSQL and SQLite name it. PostgreSQL reports some of it as a short write only. */
 const WORDS =
@@ -6,18 +19,11 @@ const WORDS =
 /** A server that found no room may name what it could not do, and not why; SQLite's shared file even ends it. */
 const FREE_BYTES_MIN = 2 ** 20;
 
-/** What to do, if words that a failed start left behind, or the disk itself, say that it is full. */
-export async function wayOutOfFullDisk(dataDir: string, words: string): Promise<string | undefined> {
-  if (!WORDS.test(words) && !(await isFull(dataDir))) return undefined;
-  return `Make room on the disk of ${dataDir} and start again; what was committed is there.`;
-}
-
-async function isFull(dataDir: string): Promise<boolean> {
-  const { bavail, bsize } = await statfs(dataDir).catch(() => ({
-    bavail: Number.POSITIVE_INFINITY,
-    bsize: 1,
-  }));
-  return bavail * bsize < FREE_BYTES_MIN;
+/** Whether the last words of a server that ended, or the disk itself, say that it is full. */
+export async function isFullDisk(dataDir: string, words: string): Promise<boolean> {
+  if (WORDS.test(words)) return true;
+  const disk = await statfs(dataDir).catch(() => undefined);
+  return disk !== undefined && disk.bavail * disk.bsize < FREE_BYTES_MIN;
 }
 
 /** A file of ours could not be written. */

@@ -7,7 +7,7 @@ import type { Config } from '../config';
 import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
 import type { Role } from '../domain/task-queues';
 import { Foreground } from '../foreground';
-import { isNoRoom, wayOutOfFullDisk } from '../full-disk';
+import { isNoRoom, NoRoomError } from '../full-disk';
 import type { Log } from '../log';
 import { isUnavailable } from '../messaging/model/database-error';
 import type { MessagingTables } from '../messaging/model/tables';
@@ -71,17 +71,15 @@ async function startOnce(options: AppOptions): Promise<App> {
     return await openParts(options, shutdown);
   } catch (error) {
     await shutdown.closeAll();
-    if (isNoRoom(error)) throw await noRoom(error, options.config);
+    if (isNoRoom(error)) {
+      const { message } = error as Error;
+      throw new NoRoomError(`The disk is full: ${message}`, resolve(options.config.dataDir), {
+        cause: error,
+      });
+    }
     const isAway = !(error instanceof StartupError) && isUnavailable(error);
     throw isAway ? noAnswer(error) : error;
   }
-}
-
-/** The start is not tried again, because room is made by people. */
-async function noRoom(error: unknown, { dataDir }: Config): Promise<StartupError> {
-  const { message } = error as Error;
-  const wayOut = await wayOutOfFullDisk(resolve(dataDir), 'ENOSPC');
-  return new StartupError(`The disk is full: ${message}`, wayOut ?? '', { cause: error });
 }
 
 async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> {

@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { NoRoomError } from '../full-disk';
 import type { Log } from '../log';
 import type { SupervisedProcess } from './supervised-process';
 
-/** A server that ends again and again is restarted only this many times, 0.25 to 8 s apart. */
+/**
+ * A server that ends again and again is restarted only this many times, 0.25 to 8 s apart. On a full disk it is tried
+ * for as long as that lasts, so that everything goes on by itself once there is room.
+ */
 const RESTARTS_MAX = 6;
 const RESTART_DELAY_MS = 250;
 /** A server that ran for this long had started well; its next death counts as the first. */
@@ -63,6 +67,13 @@ export function keepRunning(
         if (stopping.signal.aborted) return;
         next = await options.start(stopping.signal).catch((error: Error) => {
           lastError = error;
+          if (error instanceof NoRoomError && restarts === RESTARTS_MAX) {
+            options.log.error(
+              { why: error.message, wayOut: error.wayOut },
+              `no room for the ${options.name}`,
+            );
+            restarts--;
+          }
           return undefined;
         });
       }

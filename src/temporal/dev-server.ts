@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { TASK_QUEUES } from '../domain/task-queues';
-import { wayOutOfFullDisk } from '../full-disk';
+import { isFullDisk, NoRoomError } from '../full-disk';
 import type { Log } from '../log';
 import { StartupError } from '../startup-error';
 import {
@@ -200,11 +200,13 @@ async function launch(
     }
     await server.stop();
     const why = end ? `ended with code ${end.code}` : `did not become ready in ${READY_LIMIT_MS / 1_000} s`;
+    const message = `The Temporal server ${why}. Its last words:\n${server.tail() || '(none)'}`;
+    const dataDir = resolve(options.dataDir);
+    if (await isFullDisk(dataDir, server.tail())) throw new NoRoomError(message, dataDir);
     throw new StartupError(
-      `The Temporal server ${why}. Its last words:\n${server.tail() || '(none)'}`,
-      (await wayOutOfFullDisk(resolve(options.dataDir), server.tail())) ??
-        `If its database is damaged, move ${files.database} away: running campaigns are then lost to Temporal. ` +
-          'Or set TEMPORAL_ADDRESS to another server.',
+      message,
+      `If its database is damaged, move ${files.database} away: running campaigns are then lost to Temporal. ` +
+        'Or set TEMPORAL_ADDRESS to another server.',
     );
   }
   return { process: server, pid: await server.pid() };

@@ -63,9 +63,15 @@ async function ofTheRun(env: Record<string, string>): Promise<Record<string, str
   return shared;
 }
 
-/** Starts the program, or another build of it, without waiting for it. */
-export function startFanfare(place: Place, args: string[] = ['up'], main = MAIN): FanfareProcess {
-  const child: ChildProcess = spawn(process.execPath, [main, ...args], {
+/** Starts the program, or another build of it, without waiting for it, with a command in front that becomes it. */
+export function startFanfare(
+  place: Place,
+  args: string[] = ['up'],
+  main = MAIN,
+  front: readonly string[] = [],
+): FanfareProcess {
+  const [command = '', ...rest] = [...front, process.execPath, main, ...args];
+  const child: ChildProcess = spawn(command, rest, {
     env: place.env,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,4 +1,4 @@
-import { wayOutOfFullDisk } from '../../full-disk';
+import { isFullDisk, NoRoomError } from '../../full-disk';
 import { StartupError } from '../../startup-error';
 
 const CAUSES: { words: RegExp; wayOut: (dataDir: string) => string }[] = [
@@ -15,11 +15,12 @@ const CAUSES: { words: RegExp; wayOut: (dataDir: string) => string }[] = [
 
 /** The error for a server or initdb that ended: its last lines, and the remedy that they point to. */
 export async function failureOf(what: string, words: string, dataDir: string): Promise<StartupError> {
+  const message = `The PostgreSQL server in ${dataDir} did not start: ${what}. Its last words:\n${words || '(none)'}`;
+  if (await isFullDisk(dataDir, words)) return new NoRoomError(message, dataDir);
   const known = CAUSES.find((cause) => cause.words.test(words));
   return new StartupError(
-    `The PostgreSQL server in ${dataDir} did not start: ${what}. Its last words:\n${words || '(none)'}`,
-    (await wayOutOfFullDisk(dataDir, words)) ??
-      known?.wayOut(dataDir) ??
+    message,
+    known?.wayOut(dataDir) ??
       'If the database is damaged, restore it from a backup, or move the whole data directory away to begin with an ' +
         'empty one. Or set DATABASE_URL to another server.',
   );
