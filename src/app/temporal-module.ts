@@ -43,7 +43,9 @@ export async function openTemporalModule(
     return { handle, address, uiUrl: undefined };
   }
   // With a managed database the directory is ours already. Two servers on one file would each take it for theirs.
-  if (config.databaseUrl) shutdown.add('data directory', lockDirectory(config.dataDir));
+  if (config.databaseUrl) {
+    shutdown.add('data directory', await lockDirectory(config.dataDir, (text) => log.warn(text)));
+  }
   const server = await startDevServer({
     executable,
     dataDir: config.dataDir,

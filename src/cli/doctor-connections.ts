@@ -78,7 +78,7 @@ export const lookAtTemporal: Check = async ({ config, credentials, env }) => {
     await (await openTemporal({ address, namespace, env })).close();
     return [{ check, state: 'ok', found: `the server at ${address} has the namespace ${namespace}` }];
   }
-  const managed = ownerOf(config.dataDir) === undefined ? undefined : credentials?.temporal;
+  const managed = (await ownerOf(config.dataDir)) === undefined ? undefined : credentials?.temporal;
   if (managed) {
     await (await openTemporal(managed)).close();
     return [{ check, state: 'ok', found: `the managed server at ${managed.address} answers` }];

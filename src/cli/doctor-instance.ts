@@ -20,7 +20,7 @@ export const lookAtInstance: Check = async ({ config, credentials }) => {
     const found = `nothing answers at ${baseUrl}: ${answer.problem}`;
     // An instance that holds its directory and does not answer is faulty; one that does not run may be meant
     // not to.
-    const expected = named !== undefined || ownerOf(config.dataDir) !== undefined;
+    const expected = named !== undefined || (await ownerOf(config.dataDir)) !== undefined;
     const wayOut = named ? 'Start it, or correct FANFARE_APP_URL.' : 'Start one with `fanfare up`.';
     return [{ check, state: expected ? 'broken' : 'note', found, wayOut }];
   }

@@ -38,7 +38,7 @@ export const lookAtDirectory: Check = async ({ config: { dataDir } }) => {
     return [{ check, state: 'broken', found: `${path} cannot be written`, wayOut }];
   }
   const findings: CheckResult[] = [];
-  const user = ownerOf(path);
+  const user = await ownerOf(path);
   const use = isThere
     ? user === undefined
       ? 'not in use'

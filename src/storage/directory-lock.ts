@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isNoRoom } from '../full-disk';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isNoRoom, NoRoomError } from '../full-disk';
 import { StartupError } from '../startup-error';
+import { giveSigns, givesSigns, removeSocket, type Whereabouts, whereabouts } from './claim-signs';
 import { newId } from './new-id';
 
 /**
@@ -20,31 +22,50 @@ const STEP_BACK_MS_MAX = 100;
  *
  * A claim of a dead process is removed. That is safe, because no claim's name is used twice; with one shared
  * file, two processes could both replace it. The start time tells a dead owner from a later process with the
- * same id (in a container every process may be number 1).
+ * same id (in a container every process may be number 1). A process id of another container says nothing here, so
+ * that such an owner is known by other signs (claim-signs.ts).
  */
-export function lockDirectory(directory: string): () => void {
-  const name = `lock-${newId('claim')}`;
-  const claim = join(directory, name);
+export async function lockDirectory(
+  directory: string,
+  onWait: OnWait = () => undefined,
+): Promise<() => void> {
+  makeFor(directory);
   for (let tries = 1; ; tries++) {
-    putDown(claim, directory);
-    const other = livingOwner(directory, name);
-    if (other === undefined) return () => rmSync(claim, { force: true });
-    rmSync(claim, { force: true });
+    const name = `lock-${newId('claim')}`;
+    const claim = join(directory, name);
+    const callOff = await giveSigns(directory, name);
+    const withdraw = () => {
+      rmSync(claim, { force: true });
+      callOff();
+    };
+    let other: number | undefined;
+    try {
+      putDown(claim, directory);
+      other = await livingOwner(directory, name, onWait);
+    } catch (error) {
+      withdraw();
+      throw error;
+    }
+    if (other === undefined) return withdraw;
+    withdraw();
     if (tries === TRIES_MAX) {
       throw new StartupError(
         `The data directory ${directory} is in use by process ${other}`,
         'Stop that process, or set FANFARE_DATA_DIR to another directory; two processes on one would lose data.',
       );
     }
-    pause(Math.random() * STEP_BACK_MS_MAX);
+    await delay(Math.random() * STEP_BACK_MS_MAX);
   }
 }
 
+/** Called with what is waited for, and for how long at most. */
+type OnWait = (text: string) => void;
+
 /** The process that owns the directory, if there is one. */
-export function ownerOf(directory: string): number | undefined {
+export async function ownerOf(directory: string): Promise<number | undefined> {
   if (!existsSync(directory)) return undefined;
   try {
-    return livingOwner(directory);
+    return await livingOwner(directory);
   } catch (error) {
     throw new StartupError(
       `The data directory ${directory} cannot be read: ${(error as Error).message}`,
@@ -54,38 +75,53 @@ export function ownerOf(directory: string): number | undefined {
   }
 }
 
-interface Owner {
+/** Claims of earlier builds do not say where their owner was. */
+interface Owner extends Partial<Whereabouts> {
   pid: number;
   startedAt: string;
+}
+
+function makeFor(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unwritable(directory, error);
+  }
 }
 
 /** Written under another name and renamed, so that no process reads half a claim and takes its owner for dead. */
 function putDown(claim: string, directory: string): void {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const me: Owner = { pid: process.pid, startedAt: startTimeOf(process.pid) };
+    const me: Owner = { pid: process.pid, startedAt: startTimeOf(process.pid), ...whereabouts() };
     writeFileSync(`${claim}.new`, JSON.stringify(me), { mode: 0o600 });
     renameSync(`${claim}.new`, claim);
   } catch (error) {
-    throw new StartupError(
-      `The data directory ${directory} cannot be written: ${(error as Error).message}`,
-      isNoRoom(error)
-        ? 'Make room on its disk and start again; what was committed is there.'
-        : 'Give this user write access to it, or set FANFARE_DATA_DIR to another directory.',
-      { cause: error },
-    );
+    rmSync(`${claim}.new`, { force: true });
+    throw unwritable(directory, error);
   }
 }
 
-function livingOwner(directory: string, mine?: string): number | undefined {
-  let living: number | undefined;
-  for (const name of readdirSync(directory)) {
-    if (!name.startsWith('lock-') || name.endsWith('.new') || name === mine) continue;
-    const owner = readOwner(join(directory, name));
-    if (owner && isAlive(owner)) living = owner.pid;
-    else rmSync(join(directory, name), { force: true });
-  }
-  return living;
+function unwritable(directory: string, error: unknown): StartupError {
+  const message = `The data directory ${directory} cannot be written: ${(error as Error).message}`;
+  if (isNoRoom(error)) return new NoRoomError(message, directory, { cause: error });
+  return new StartupError(
+    message,
+    'Give this user write access to it, or set FANFARE_DATA_DIR to another directory.',
+    { cause: error },
+  );
+}
+
+async function livingOwner(directory: string, mine?: string, onWait?: OnWait): Promise<number | undefined> {
+  const looks = readdirSync(directory)
+    .filter((name) => name.startsWith('lock-') && !name.endsWith('.new') && name !== mine)
+    .map(async (name) => {
+      const owner = readOwner(join(directory, name));
+      if (owner && (await isAlive(owner, directory, name, onWait))) return owner.pid;
+      rmSync(join(directory, name), { force: true });
+      removeSocket(directory, name);
+      return undefined;
+    });
+  return (await Promise.all(looks)).find((pid) => pid !== undefined);
 }
 
 function readOwner(file: string): Owner | undefined {
@@ -96,7 +132,25 @@ function readOwner(file: string): Owner | undefined {
   }
 }
 
-function isAlive(owner: Owner): boolean {
+async function isAlive(
+  owner: Owner,
+  directory: string,
+  name: string,
+  onWait: OnWait = () => undefined,
+): Promise<boolean> {
+  const { namespace, boot } = owner;
+  const here = whereabouts();
+  if (
+    namespace !== undefined &&
+    boot !== undefined &&
+    !(namespace === here.namespace && boot === here.boot)
+  ) {
+    return givesSigns(directory, name, { namespace, boot }, (ms) =>
+      onWait(
+        `waiting up to ${ms / 1_000} s for a sign of process ${owner.pid}, which had ${directory} on another machine or before a restart of this one`,
+      ),
+    );
+  }
   try {
     process.kill(owner.pid, 0);
   } catch (error) {
@@ -115,8 +169,4 @@ function startTimeOf(pid: number): string {
   } catch {
     return '';
   }
-}
-
-function pause(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -2,7 +2,15 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { StartupError } from '../../src/startup-error';
@@ -17,30 +25,31 @@ describe('the lock on a data directory', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  test('a second process is refused, and the error names the owner', () => {
-    const release = lockDirectory(directory);
-    const refused = refusal(() => lockDirectory(directory));
+  test('a second process is refused, and the error names the owner', async () => {
+    const release = await lockDirectory(directory);
+    const refused = await refusal(() => lockDirectory(directory));
     expect(refused.message).toContain(`in use by process ${process.pid}`);
     expect(refused.wayOut).toContain('FANFARE_DATA_DIR');
     release();
   });
 
-  test('the owner of what cannot be read is told with the way out', () => {
+  test('the owner of what cannot be read is told with the way out', async () => {
     const file = join(directory, 'file');
     writeFileSync(file, '');
-    expect(refusal(() => ownerOf(file)).wayOut).toContain('FANFARE_DATA_DIR');
+    expect((await refusal(() => ownerOf(file))).wayOut).toContain('FANFARE_DATA_DIR');
   });
 
-  test('after release the next opener gets it', () => {
-    lockDirectory(directory)();
-    lockDirectory(directory)();
+  test('after release the next opener gets it', async () => {
+    (await lockDirectory(directory))();
+    (await lockDirectory(directory))();
+    expect(readdirSync(directory)).toEqual([]);
   });
 
   test('the lock of a process that is gone is taken over', async () => {
     const child = spawn(process.execPath, ['-e', '']);
     await once(child, 'exit');
     writeFileSync(join(directory, 'lock-claim_old'), JSON.stringify({ pid: child.pid, startedAt: '1' }));
-    const release = lockDirectory(directory);
+    const release = await lockDirectory(directory);
     expect(readdirSync(directory)).not.toContain('lock-claim_old');
     release();
     expect(readdirSync(directory)).toEqual([]);
@@ -66,41 +75,111 @@ describe('the lock on a data directory', () => {
     }
   });
 
-  test('a lock whose process number now belongs to a younger process is taken over', () => {
+  test('a lock whose process number now belongs to a younger process is taken over', async () => {
     writeFileSync(join(directory, 'lock-claim_old'), JSON.stringify({ pid: process.pid, startedAt: '1' }));
-    lockDirectory(directory)();
+    (await lockDirectory(directory))();
   });
 
-  test('a directory that cannot be made is a start-up error with a way out', () => {
+  test('a directory that cannot be made is a start-up error with a way out', async () => {
     const file = join(directory, 'file');
     writeFileSync(file, '');
-    const refused = refusal(() => lockDirectory(join(file, 'below')));
+    const refused = await refusal(() => lockDirectory(join(file, 'below')));
     expect(refused.wayOut).toContain('FANFARE_DATA_DIR');
   });
 
-  test('a lock that was cut off while it was written is taken over', () => {
+  test('a lock that was cut off while it was written is taken over', async () => {
     writeFileSync(join(directory, 'lock-claim_old'), '{"pid":');
-    lockDirectory(directory)();
+    (await lockDirectory(directory))();
   });
+
+  test('an owner in another container keeps the directory while it lives, also frozen', async () => {
+    const first = await startContained(directory);
+    try {
+      expect(await first.take()).toBe('taken');
+      expect(await ownerOf(directory)).toBeDefined();
+      expect(await takeContained()).toBe('refused');
+      process.kill(first.pid, 'SIGSTOP');
+      expect(await takeContained()).toBe('refused');
+      await first.kill();
+      const since = Date.now();
+      expect(await takeContained()).toBe('taken');
+      expect(Date.now() - since).toBeLessThan(8_000);
+    } finally {
+      await first.kill();
+    }
+  }, 60_000);
+
+  async function takeContained(): Promise<string> {
+    const one = await startContained(directory);
+    return one.take().finally(() => one.kill());
+  }
+
+  const elsewhere = { pid: process.pid, startedAt: '1', namespace: 'pid:[1]', boot: 'another' };
+
+  test('the lock of an owner on another machine is kept while its time changes, by whatever clock', async () => {
+    const claim = join(directory, 'lock-claim_other');
+    writeFileSync(claim, JSON.stringify(elsewhere));
+    let hours = 0;
+    const touching = setInterval(() => {
+      const time = new Date(Date.now() + 3_600_000 * --hours);
+      utimesSync(claim, time, time);
+    }, 500);
+    expect((await refusal(() => lockDirectory(directory))).message).toContain('in use');
+    clearInterval(touching);
+    expect(readdirSync(directory)).toEqual(['lock-claim_other']);
+  }, 60_000);
+
+  test('a lock from before a restart of the machine is taken over after 10 s, which it says', async () => {
+    writeFileSync(join(directory, 'lock-claim_old'), JSON.stringify(elsewhere));
+    const said: string[] = [];
+    const since = performance.now();
+    const release = await lockDirectory(directory, (text) => said.push(text));
+    expect(performance.now() - since).toBeLessThan(15_000);
+    expect(said).toEqual([expect.stringMatching(/^waiting up to 10 s for a sign of process \d+/)]);
+    release();
+    expect(readdirSync(directory)).toEqual([]);
+  }, 30_000);
 });
+
+/** A process with process ids of its own, as in a container, that takes the directory when it is told to. */
+async function startContained(directory: string) {
+  const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
+  const own = ['--pid', '--fork', '--mount-proc', '--kill-child'];
+  const program = [process.execPath, '-e', TAKE_AND_KEEP, BUILT_LOCK, directory];
+  const child = spawn('unshare', [...user, ...own, ...program], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const next = () => once(child.stdout, 'data').then(([text]) => String(text));
+  await next();
+  const pid = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8'));
+  return {
+    pid,
+    take: () => {
+      const answer = next();
+      child.stdin.write('go');
+      return answer;
+    },
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      process.kill(pid, 'SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}
 
 const TAKE_AND_KEEP = `
   const [built, place] = process.argv.slice(1);
   const { lockDirectory } = require(built);
   process.stdin.once('data', () => {
-    try {
-      lockDirectory(place);
-      process.stdout.write('taken');
-    } catch {
-      process.stdout.write('refused');
-    }
+    Promise.resolve().then(() => lockDirectory(place)).then(
+      () => process.stdout.write('taken'),
+      () => process.stdout.write('refused'),
+    );
   });
   process.stdout.write('ready');
 `;
 
-function refusal(action: () => unknown): StartupError {
+async function refusal(action: () => Promise<unknown>): Promise<StartupError> {
   try {
-    action();
+    await action();
   } catch (error) {
     if (error instanceof StartupError) return error;
     throw error;

@@ -51,7 +51,7 @@ export interface ManagedPostgres {
  * remedy, and then leaves nothing running.
  */
 export async function startManagedPostgres(options: ManagedPostgresOptions): Promise<ManagedPostgres> {
-  const unlock = lockDirectory(options.dataDir);
+  const unlock = await lockDirectory(options.dataDir, (text) => options.log.warn(text));
   try {
     return await startLocked(options, unlock);
   } catch (error) {

@@ -25,7 +25,7 @@ export async function removeRunning(dataDir: string): Promise<void> {
 /** The server that another living process runs on this data directory. */
 export async function findRunning(dataDir: string): Promise<RunningPostgres | undefined> {
   const place = resolve(dataDir);
-  if (ownerOf(place) === undefined) return undefined;
+  if ((await ownerOf(place)) === undefined) return undefined;
   const text = await readFile(fileOf(place), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : (JSON.parse(text) as RunningPostgres);
 }
