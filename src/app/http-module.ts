@@ -57,6 +57,7 @@ import { keepErasing } from './erasures';
 import type { Https } from './https';
 import { installationReader, type ProcessTables } from './processes';
 import { callDocumentsOf, openProviders, type ProviderParts, unsubscribeAddress } from './providers';
+import { createReadiness } from './readiness';
 import { openSecretsModule, type Secrets } from './secrets-module';
 import { campaignHolds, messageStories, type ServiceGateways, templateLookup } from './service-gateway';
 import type { Shutdown } from './shutdown';
@@ -276,11 +277,11 @@ async function openServer(options: HttpModuleOptions, served: Served, shutdown: 
 /** Whether each dependency works now, by name. */
 function readinessOf({ storage, temporal }: HttpModuleOptions, state: { started: boolean }) {
   const db = storage.tables<MessagingTables>();
-  return async (): Promise<Record<string, boolean>> => ({
-    started: state.started,
-    database: await answers(() => sql`select 1`.execute(db)),
-    temporal: await answers(() => temporal.version()),
+  const ready = createReadiness({
+    database: () => sql`select 1`.execute(db),
+    temporal: () => temporal.version(),
   });
+  return async (): Promise<Record<string, boolean>> => ({ started: state.started, ...(await ready()) });
 }
 
 function installationOf({ config, storage, temporal, temporalAt, processId }: HttpModuleOptions) {
@@ -347,13 +348,6 @@ async function sealLaterSecretsAnew(
       { err: error },
       'Where the audit log was cut cannot be read; it was changed, or its key is gone',
     ),
-  );
-}
-
-async function answers(question: () => Promise<unknown>): Promise<boolean> {
-  return question().then(
-    () => true,
-    () => false,
   );
 }
 

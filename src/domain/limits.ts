@@ -922,6 +922,8 @@ export const LIMITS = {
   /** A transaction without a statement for this long belongs to a frozen process. Ours have milliseconds between
    * two statements, and seconds on an overloaded machine. */
   databaseIdleInTransactionMs: 15_000,
+  /** `/readyz` reports a dependency as away that has not answered by then, because probes give up after seconds. */
+  readinessAnswerMs: 2_000,
   /** How long a starting process waits for an unreachable database or Temporal server. */
   startupPatienceMs: 60_000,
   /** Pages read of a hosted service's template list, in case the list never ends. */
