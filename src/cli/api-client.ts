@@ -13,6 +13,8 @@ import { StartupError } from '../startup-error';
 const RETRIES = 12;
 /** An upload is answered when all of it is stored. */
 const UPLOAD_TIMEOUT_MS = 600_000;
+/** A report is written from its beginning by each try; one that took its ten minutes in vain is not tried again. */
+const DOWNLOAD_TRIES_WITHIN_MS = 120_000;
 
 export type ApiClientOptions = {
   baseUrl: string;
@@ -67,7 +69,9 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   async function read<T>(asked: Call, take: (answer: Response) => Promise<T>): Promise<T> {
     const call = SENDING.test(asked.path) ? { ...asked, base: 'send' as const } : asked;
     if (call.base === 'send' && apiKey === undefined) throw noApiKey();
+    const { triesWithinMs = Number.POSITIVE_INFINITY } = call;
     if (!hasAnswered) {
+      const startedAt = Date.now();
       try {
         return await transport.read({ ...call, signal, retries: 0 }, (answer) => {
           hasAnswered = true;
@@ -77,7 +81,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         if (!(error instanceof FanfareError)) throw error;
         if (error.status === 0 && !hasAnswered) throw nothingThere(baseUrl, error);
         hasAnswered = true;
-        if (!error.isForTheMoment) throw error;
+        if (!error.isForTheMoment || Date.now() - startedAt > triesWithinMs) throw error;
       }
     }
     return transport.read({ ...call, signal }, take);
@@ -101,7 +105,10 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       return read({ method: 'POST', path, text, timeoutMs: UPLOAD_TIMEOUT_MS }, parsedBy(schema));
     },
     getFile: (path, file) =>
-      read({ method: 'GET', path, timeoutMs: UPLOAD_TIMEOUT_MS }, (answer) => writeWhole(answer, file)),
+      read(
+        { method: 'GET', path, timeoutMs: UPLOAD_TIMEOUT_MS, triesWithinMs: DOWNLOAD_TRIES_WITHIN_MS },
+        (answer) => writeWhole(answer, file),
+      ),
     close: async () => session?.end(),
   };
 }

@@ -32,6 +32,8 @@ export interface Call {
   timeoutMs?: number;
   /** Instead of the transport's own number. */
   retries?: number;
+  /** No try begins later than this after the first, for a call whose single try may take long. */
+  triesWithinMs?: number;
   signal?: AbortSignal | undefined;
 }
 
@@ -99,7 +101,8 @@ export class Transport {
       } catch (error) {
         call.signal?.throwIfAborted();
         if (retries > 0 && isInProgress(error) && Date.now() - startedAt < IN_PROGRESS_MS) failed--;
-        const waitMs = failed < retries ? retryDelay(error, failed) : undefined;
+        const isLate = Date.now() - startedAt > (call.triesWithinMs ?? Number.POSITIVE_INFINITY);
+        const waitMs = failed < retries && !isLate ? retryDelay(error, failed) : undefined;
         if (waitMs === undefined) throw error;
         await delay(waitMs, undefined, call.signal ? { signal: call.signal } : {});
       }

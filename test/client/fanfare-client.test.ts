@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { FanfareClient } from '../../src/client/fanfare-client';
+import { clientTransport } from '../../src/client/transport';
 import { reply } from '../support/reply';
 
 interface Seen {
@@ -132,6 +133,21 @@ describe('the client', () => {
       expect(seen).toHaveLength(4);
     },
   );
+
+  test('begins no try later than a long call allows', async () => {
+    answer = (_, response) => void response.writeHead(200).write('half');
+    const transport = clientTransport({ baseUrl: url, clientId: 'c', clientSecret: 's' });
+    const report = {
+      method: 'GET',
+      path: '/report',
+      timeoutMs: 200,
+      retries: 12,
+      triesWithinMs: 100,
+    } as const;
+    const read = transport.read(report, (response) => response.text());
+    await expect(read).rejects.toMatchObject({ code: 'connection_lost' });
+    expect(seen).toHaveLength(1);
+  });
 
   test('gives up after as many tries as it may make', async () => {
     scripted(503, 503, 503, 503);
