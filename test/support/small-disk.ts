@@ -56,7 +56,8 @@ export async function mountSmallDisk(directory: string, mebibytes: number): Prom
       const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isOnIt(name));
       return pids.map(Number).filter((pid) => pid !== holder.pid);
     },
-    resize: (size) => void run('mount', '-o', `remount,size=${size}m`, directory),
+    // With its name, so that `mount` does not repeat options that are those of another user outside.
+    resize: (size) => void run('mount', '-o', `remount,size=${size}m`, 'tmpfs', directory),
     fill() {
       const { bavail, bsize } = statfsSync(seen);
       try {
