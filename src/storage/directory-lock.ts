@@ -92,7 +92,7 @@ function makeFor(directory: string): void {
 /** Written under another name and renamed, so that no process reads half a claim and takes its owner for dead. */
 function putDown(claim: string, directory: string): void {
   try {
-    const me: Owner = { pid: process.pid, startedAt: startTimeOf(process.pid), ...whereabouts() };
+    const me: Owner = { pid: process.pid, startedAt: statOf(process.pid).startedAt, ...whereabouts() };
     writeFileSync(`${claim}.new`, JSON.stringify(me), { mode: 0o600 });
     renameSync(`${claim}.new`, claim);
   } catch (error) {
@@ -156,17 +156,21 @@ async function isAlive(
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
-  const startedAt = startTimeOf(owner.pid);
-  return startedAt === '' || startedAt === owner.startedAt;
+  const { state, startedAt } = statOf(owner.pid);
+  return state !== ENDED && (startedAt === '' || startedAt === owner.startedAt);
 }
 
-/** Start time in clock ticks since boot, from Linux's /proc; empty on other systems. */
-function startTimeOf(pid: number): string {
+/** A process that was killed and keeps its number, because its parent has not asked about it. Process 1 of some containers never does. */
+const ENDED = 'Z';
+
+/** State, and start time in clock ticks since boot, from Linux's /proc; empty on other systems. */
+function statOf(pid: number): { state: string; startedAt: string } {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The command's name may contain spaces and brackets; the fields after the last bracket do not.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state: fields[0] ?? '', startedAt: fields[19] ?? '' };
   } catch {
-    return '';
+    return { state: '', startedAt: '' };
   }
 }

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { StartupError } from '../../src/startup-error';
 import { lockDirectory, ownerOf } from '../../src/storage/directory-lock';
+import { until } from '../support/until';
 
 const BUILT_LOCK = resolve(__dirname, '../../dist/src/storage/directory-lock.js');
 
@@ -78,6 +79,22 @@ describe('the lock on a data directory', () => {
   test('a lock whose process number now belongs to a younger process is taken over', async () => {
     writeFileSync(join(directory, 'lock-claim_old'), JSON.stringify({ pid: process.pid, startedAt: '1' }));
     (await lockDirectory(directory))();
+  });
+
+  test('the lock of a killed process that process 1 of a container never asks about is taken over', async () => {
+    const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    try {
+      const pid = Number(String(await once(parent.stdout, 'data')));
+      const stat = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1] as string;
+      await until('it has ended', () => stat().startsWith('Z'));
+      const owner = { pid, startedAt: stat().split(' ')[19] };
+      writeFileSync(join(directory, 'lock-claim_old'), JSON.stringify(owner));
+      (await lockDirectory(directory))();
+    } finally {
+      parent.kill('SIGKILL');
+    }
   });
 
   test('a directory that cannot be made is a start-up error with a way out', async () => {
