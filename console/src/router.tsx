@@ -42,13 +42,17 @@ const signedIn = createRoute({
   id: 'signed-in',
   component: Shell,
   beforeLoad: async ({ context: { queries }, location }) => {
+    // A refused log-in at the OpenID provider leads here. It is said to a person who still has a session as well, because
+    // they would otherwise take that session for the one they asked for.
+    const { error: refusal } = location.search as { error?: unknown };
+    if (location.pathname === '/' && refusal) {
+      throw redirect({ to: '/sign-in', search: { error: String(refusal) } });
+    }
     try {
       return { user: await queries.ensureQueryData(sessionQuery) };
     } catch (error) {
       if (!isProblem(error, 401)) throw error;
-      const { error: refusal } = location.search as { error?: string };
-      const back = location.href === '/' || refusal !== undefined ? {} : { back: location.href };
-      throw redirect({ to: '/sign-in', search: { ...back, ...(refusal ? { error: String(refusal) } : {}) } });
+      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { back: location.href } });
     }
   },
 });

@@ -783,7 +783,20 @@ export const TEXTS = {
     firstTime:
       'First time here? Email and password of the first user are in credentials.json of the data directory.',
     ended: 'Your session has ended. Sign in to go on where you were.',
+    byProvider: 'Sign in with your organization',
     refused: 'Signing in was refused: {code}',
+    refusals: {
+      oidc_denied:
+        'Your organization refused to sign you in, or you did not agree. Try again, or ask its administrator.',
+      oidc_failed:
+        'Signing in was not completed: it took longer than ten minutes, began on another page too, or its answer was not valid. Try again; if that fails as well, the log of the server has the reason.',
+      oidc_unavailable:
+        'The sign-in service of your organization does not answer. Try again in a few minutes, or sign in with a password.',
+      oidc_email_unverified:
+        'Your organization does not say that your email address is verified. Ask its administrator to verify it.',
+      oidc_unknown_user:
+        'No user here has your email address, or the user is disabled. Ask an administrator of Fanfare.',
+    },
   },
   home: {
     lead: 'What runs now, what waits, and whether carriers take it.',

@@ -327,7 +327,7 @@ const CONSOLE = resolve(
 
 function consoleOf({ config, log }: AppOptions): ((app: App) => Promise<void>)[] {
   if (!config.http.console) return [];
-  if (existsSync(join(CONSOLE, 'index.html'))) return [consoleRoutes(CONSOLE)];
+  if (existsSync(join(CONSOLE, 'index.html'))) return [consoleRoutes(CONSOLE, { oidc: !!config.oidc })];
   log.warn('The console is not built and therefore left out; npm run build makes it');
   return [];
 }

@@ -112,6 +112,8 @@ export const LIMITS = {
   sessionTouchSeconds: 60,
   /** A person has to come back from the OpenID provider within this time. */
   oidcLogInSeconds: 600,
+  /** Length of the console's path to which a log-in leads; it is kept in a cookie, which browsers bound to 4 KiB. */
+  oidcBackChars: 1_000,
   /** Length of a browser's name (User-Agent) in lists of sessions. */
   userAgentChars: 256,
   passwordCharsMin: 12,

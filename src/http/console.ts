@@ -11,8 +11,14 @@ import type { App } from './request/routing';
  * The console: a page and its files, built by vite into `dist/console`. Nothing here asks who calls, because the
  * console is a client of the API like any other. Files have hashed names and are kept for a year; the page that names them never is.
  */
-export function consoleRoutes(directory: string): (app: App) => Promise<void> {
-  const page = readFileSync(join(directory, 'index.html'), 'utf8');
+export function consoleRoutes(
+  directory: string,
+  { oidc }: { /** Whether users can log in at an OpenID provider. */ oidc: boolean },
+): (app: App) => Promise<void> {
+  const page = readFileSync(join(directory, 'index.html'), 'utf8').replace(
+    'data-oidc="unknown"',
+    `data-oidc="${oidc ? 'offered' : 'none'}"`,
+  );
   const pages = { some: Buffer.from(marked(page, 'some')), none: Buffer.from(marked(page, 'none')) };
   // Compressed files are served by `accept-encoding` and have no address of their own.
   const files = new Set(readdirSync(join(directory, 'assets')).filter((name) => !/\.(br|gz)$/.test(name)));

@@ -4,7 +4,7 @@ import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { Sealing } from '../messaging/access/sealing';
 import type { Sessions } from '../messaging/access/sessions';
-import type { LoginChecks, OidcProvider } from '../oidc/oidc-provider';
+import { type LoginChecks, type OidcProvider, ProviderAway } from '../oidc/oidc-provider';
 import type { Operation } from './openapi/operation';
 import { OPEN } from './request/access';
 import { originOf } from './request/caller-address';
@@ -31,7 +31,7 @@ const beginOidcLogIn: Operation = {
   tag,
   summary: 'Log in at the OpenID provider',
   description:
-    'For browsers: redirects to the provider of `FANFARE_OIDC_ISSUER`, and 404 where none is configured. Authorization code with PKCE, state and nonce, which are kept, encrypted, in a cookie of ten minutes.',
+    'For browsers: redirects to the provider of `FANFARE_OIDC_ISSUER`, and 404 where none is configured. Authorization code with PKCE, state and nonce, which are kept, encrypted, in a cookie of ten minutes. `back` is the path of the console to return to, such as `/campaigns`.',
   answers: {
     303: {
       description: 'To the provider, or to the console with an error.',
@@ -79,43 +79,44 @@ export function oidcRoutes({
   const refused = (code: Refusal) => `${CONSOLE}?error=${code}`;
 
   return (app) => {
-    app.get(
-      '/api/session/oidc',
-      { config, schema: { operation: beginOidcLogIn } },
-      async (request, reply) => {
-        if (!provider) throw notConfigured();
-        reply.header('cache-control', 'no-store');
-        try {
-          const { url, checks } = await provider.begin(publicUrl() + CALLBACK);
-          reply.header('set-cookie', checksCookie(sealChecks(sealing, checks), { secure: secure() }));
-          return reply.redirect(url, 303);
-        } catch (error) {
-          log.warn(
-            { err: error, requestId: request.id },
-            'A log-in at the OpenID provider could not be begun',
-          );
-          return reply.redirect(refused('oidc_unavailable'), 303);
-        }
-      },
-    );
+    const leaving = {
+      operation: beginOidcLogIn,
+      querystring: z.looseObject({ back: z.string().optional() }),
+    };
+    app.get('/api/session/oidc', { config, schema: leaving }, async (request, reply) => {
+      if (!provider) throw notConfigured();
+      reply.header('cache-control', 'no-store');
+      const back = BACK.parse(request.query.back);
+      try {
+        const { url, checks } = await provider.begin(publicUrl() + CALLBACK);
+        const sealed = sealChecks(sealing, { ...checks, back });
+        reply.header('set-cookie', checksCookie(sealed, { secure: secure() }));
+        return reply.redirect(url, 303);
+      } catch (error) {
+        log.warn({ err: error, requestId: request.id }, 'A log-in at the OpenID provider could not be begun');
+        return reply.redirect(refused('oidc_unavailable'), 303);
+      }
+    });
 
     const coming = { operation: finishOidcLogIn, querystring: z.looseObject({}) };
     app.get(CALLBACK, { config, schema: coming }, async (request, reply) => {
       if (!provider) throw notConfigured();
       const forgotten = checksCookie('', { secure: secure() });
-      reply.header('cache-control', 'no-store').header('set-cookie', forgotten);
+      reply.header('cache-control', 'no-store');
       const query = new URL(request.raw.url ?? '', publicUrl()).searchParams;
       const checks = openChecks(sealing, checksOf(request.headers.cookie));
       if (!checks || query.get('state') !== checks.state) return reply.redirect(refused('oidc_failed'), 303);
+      // Kept until here, so that the answer to one page does not end the log-in that began later on another.
+      reply.header('set-cookie', forgotten);
       if (query.has('error')) return reply.redirect(refused('oidc_denied'), 303);
 
       const email = await provider
         .finish(`${publicUrl()}${CALLBACK}?${query}`, checks)
         .catch((error: unknown) => {
           log.warn({ err: error, requestId: request.id }, 'A log-in by the OpenID provider was refused');
-          return null;
+          return { refusal: error instanceof ProviderAway ? 'oidc_unavailable' : 'oidc_failed' } as const;
         });
-      if (email === null) return reply.redirect(refused('oidc_failed'), 303);
+      if (typeof email === 'object') return reply.redirect(refused(email.refusal), 303);
       if (email === undefined) return reply.redirect(refused('oidc_email_unverified'), 303);
       const token = await sessions.loginByProvider(email, originOf(request));
       if (token === undefined) return reply.redirect(refused('oidc_unknown_user'), 303);
@@ -126,10 +127,19 @@ export function oidcRoutes({
         secure: secure(),
         maxAgeSeconds: LIMITS.sessionDaysMax * 86_400,
       });
-      return reply.header('set-cookie', [forgotten, ...cookies]).redirect(CONSOLE, 303);
+      return reply
+        .header('set-cookie', [forgotten, ...cookies])
+        .redirect(CONSOLE + checks.back.slice(1), 303);
     });
   };
 }
+
+/** Only paths of the console, because `//elsewhere.example` would lead to another host; others lead to its start. */
+const BACK = z
+  .string()
+  .regex(/^\/(?![/\\])[\x21-\x7e]*$/)
+  .max(LIMITS.oidcBackChars)
+  .catch('/');
 
 const notConfigured = () => new DomainError('not_found', 'No OpenID provider is configured here');
 
@@ -139,15 +149,18 @@ const checksSchema = z.object({
   state: z.string(),
   nonce: z.string(),
   codeVerifier: z.string(),
+  back: BACK,
   keptUntil: z.number(),
 });
 
-function sealChecks(sealing: Sealing, checks: LoginChecks): string {
+type KeptChecks = LoginChecks & { back: string };
+
+function sealChecks(sealing: Sealing, checks: KeptChecks): string {
   const keptUntil = Date.now() + LIMITS.oidcLogInSeconds * 1_000;
   return `${sealing.keyId}.${sealing.seal(JSON.stringify({ ...checks, keptUntil }), ABOUT)}`;
 }
 
-function openChecks(sealing: Sealing, cookie: string | undefined): LoginChecks | undefined {
+function openChecks(sealing: Sealing, cookie: string | undefined): KeptChecks | undefined {
   const [keyId = '', sealed = ''] = cookie?.split('.') ?? [];
   try {
     const { keptUntil, ...checks } = checksSchema.parse(JSON.parse(sealing.open(sealed, keyId, ABOUT)));

@@ -23,8 +23,15 @@ export interface LoginChecks {
  */
 export interface OidcProvider {
   begin(redirectUri: string): Promise<{ url: string; checks: LoginChecks }>;
-  /** The email address that the provider vouches for; undefined if it does not say that it is verified. */
+  /**
+   * The email address that the provider vouches for; undefined if it does not say that it is verified. Throws
+   * `ProviderAway` where the provider did not answer, so that nothing is known of the person.
+   */
   finish(callbackUrl: string, checks: LoginChecks): Promise<string | undefined>;
+}
+
+export class ProviderAway extends Error {
+  override name = 'ProviderAway';
 }
 
 /** Keys and addresses change; the library itself looks for keys that it does not know. */
@@ -69,19 +76,21 @@ export function createOidcProvider(settings: OidcSettings, now: () => number = D
 
     async finish(callbackUrl, checks) {
       const oidc = await load();
-      const at = await configuration();
-      const tokens = await oidc.authorizationCodeGrant(at, new URL(callbackUrl), {
-        pkceCodeVerifier: checks.codeVerifier,
-        expectedState: checks.state,
-        expectedNonce: checks.nonce,
-        idTokenExpected: true,
-      });
+      const at = await configuration().catch(away);
+      const tokens = await oidc
+        .authorizationCodeGrant(at, new URL(callbackUrl), {
+          pkceCodeVerifier: checks.codeVerifier,
+          expectedState: checks.state,
+          expectedNonce: checks.nonce,
+          idTokenExpected: true,
+        })
+        .catch(sortAway);
       refuseOtherAlgorithms(tokens.id_token ?? '');
       const claims = tokens.claims();
       if (!claims) throw new Error('The provider sent no ID token');
       refuseWeaker(claims.acr, settings.acrValues);
       if (claims.email !== undefined || !at.serverMetadata().userinfo_endpoint) return verifiedEmail(claims);
-      return verifiedEmail(await oidc.fetchUserInfo(at, tokens.access_token, claims.sub));
+      return verifiedEmail(await oidc.fetchUserInfo(at, tokens.access_token, claims.sub).catch(sortAway));
     },
   };
 }
@@ -106,6 +115,21 @@ async function readConfiguration({ issuer, clientId, clientSecret }: OidcSetting
   oidc.enableNonRepudiationChecks(configuration);
   return configuration;
 }
+
+function away(cause: unknown): never {
+  throw new ProviderAway('The OpenID provider does not answer', { cause });
+}
+
+/** Errors of the network come from the library as they are (a TypeError of `fetch`, a timeout) or as the cause of its own. */
+function sortAway(error: unknown): never {
+  const { cause, status } = error as Error & { status?: number };
+  const answered = cause instanceof Response ? cause.status : status;
+  const isNetwork = [error, cause].some((each) => NETWORK.includes((each as Error | undefined)?.name ?? ''));
+  if (isNetwork || (answered !== undefined && answered >= 500)) away(error);
+  throw error;
+}
+
+const NETWORK = ['TypeError', 'TimeoutError'];
 
 function refuseOtherAlgorithms(idToken: string): void {
   const header: unknown = JSON.parse(Buffer.from(idToken.split('.')[0] ?? '', 'base64url').toString('utf8'));

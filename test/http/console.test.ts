@@ -22,7 +22,7 @@ describe('the console, as it is served', () => {
     writeFileSync(join(assets, 'index-1a2b.js.br'), brotliCompressSync(SCRIPT));
     server = await listen({
       authenticator: NO_CALLERS as never,
-      routes: [consoleRoutes(directory)],
+      routes: [consoleRoutes(directory, { oidc: false })],
     });
   });
   afterAll(async () => {

@@ -45,8 +45,8 @@ describeWithDatabase('log-ins by OpenID Connect', (database) => {
     [headers['set-cookie'] ?? []].flat().map((cookie) => String(cookie).split(';')[0] as string);
 
   /** As a browser that goes where it is led, up to the console. */
-  async function begin(): Promise<{ callback: string; cookie: string }> {
-    const first = await service.call('GET', '/api/session/oidc');
+  async function begin(query = ''): Promise<{ callback: string; cookie: string }> {
+    const first = await service.call('GET', `/api/session/oidc${query}`);
     expect(first.status).toBe(303);
     const atProvider = await request(String(first.headers.location));
     await atProvider.body.dump();
@@ -126,6 +126,38 @@ describeWithDatabase('log-ins by OpenID Connect', (database) => {
     expect((await finish({ ...mine, cookie: `${mine.cookie}x` })).headers.location).toBe(failed);
     expect((await finish(mine)).headers.location).toBe('/console/');
     expect((await finish(mine)).headers.location).toBe(failed);
+  });
+
+  test('an answer of another page leaves the log-in that began later in force', async () => {
+    const [earlier, later] = [await begin(), await begin()];
+    const answer = await finish({ ...earlier, cookie: later.cookie });
+    expect(answer.headers.location).toBe('/console/?error=oidc_failed');
+    expect(answer.headers['set-cookie']).toBeUndefined();
+    expect((await finish(later)).headers.location).toBe('/console/');
+  });
+
+  test('a provider that is away, or broken, when the person comes back is not taken for a refusal', async () => {
+    const coming = await begin();
+    for (const broken of [503, 'html'] as const) {
+      issuer.spoil = { broken };
+      expect((await finish(coming)).headers.location).toBe('/console/?error=oidc_unavailable');
+    }
+    await issuer.close();
+    expect((await finish(coming)).headers.location).toBe('/console/?error=oidc_unavailable');
+  });
+
+  test('a log-in leads back to a path of the console, and to no other host', async () => {
+    for (const [back, to] of [
+      ['/campaigns?search=%22a%20b%22', '/console/campaigns?search=%22a%20b%22'],
+      ['//elsewhere.example', '/console/'],
+      ['/\\elsewhere.example', '/console/'],
+      ['https://elsewhere.example', '/console/'],
+      ['/a\r\nset-cookie: x=y', '/console/'],
+      [`/${'a'.repeat(1_000)}`, '/console/'],
+    ] as const) {
+      const { headers } = await finish(await begin(`?back=${encodeURIComponent(back)}`));
+      expect([back, headers.location]).toEqual([back, to]);
+    }
   });
 
   test('a provider that refuses or is away leads to the console as well', async () => {

@@ -21,6 +21,7 @@ import { createVendorCalls } from '../../src/messaging/vendor-calls';
 import { createTargetGuard } from '../../src/messaging/webhooks/target-guard';
 import { createWebhooks } from '../../src/messaging/webhooks/webhooks';
 import { createMetrics } from '../../src/metrics/metrics';
+import type { OidcProvider } from '../../src/oidc/oidc-provider';
 import type { Storage } from '../../src/storage/storage';
 import { ENVIRONMENT } from '../messaging/carriers/accounts-rig';
 import { createOutboxRig, type OutboxRig } from '../messaging/outbox-rig';
@@ -58,7 +59,10 @@ export async function startWholeApi(
     more = [],
     check = async () => ({ ok: true, detail: 'carrier.example:443: connected' }),
     audited = true,
+    oidc = undefined,
   }: {
+    /** Who vouches for users, and by which address browsers come back. */
+    oidc?: { provider: OidcProvider; publicUrl: () => string } | undefined;
     log?: Log;
     /** False leaves the audit log out, to measure what it costs. */
     audited?: boolean;
@@ -151,8 +155,9 @@ export async function startWholeApi(
           unsubscribeTokens: UNSUBSCRIBE_TOKENS,
           oidc: {
             provider: undefined,
-            sealing: createSealing([Buffer.alloc(32, 4)]),
             publicUrl: () => 'http://127.0.0.1',
+            ...oidc,
+            sealing: createSealing([Buffer.alloc(32, 4)]),
           },
           auditReader: createAuditReader(storage.tables<AuditTables>(), createSealing([AUDIT_SEALING_KEY])),
           metrics: createMetrics({

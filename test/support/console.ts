@@ -5,7 +5,7 @@ import { type ObservedPage, openPage, type Violation, violationsOf } from './bro
 import { ROOT } from './root';
 
 /** The console as `npm run build` has made it. */
-export const builtConsole = () => consoleRoutes(join(ROOT, 'dist/console'));
+export const builtConsole = ({ oidc = false } = {}) => consoleRoutes(join(ROOT, 'dist/console'), { oidc });
 
 const PHONE = { width: 360, height: 740 };
 const DESK = { width: 1_280, height: 800 };

@@ -17,7 +17,7 @@ export interface OidcIssuer {
   person: Person;
   algorithm: 'RS256' | 'ES256' | 'HS256';
   /** Changes what is signed, as a provider that is wrong or is not the one. */
-  spoil: { claims?: Record<string, unknown>; foreignKey?: boolean; refuse?: boolean };
+  spoil: { claims?: Record<string, unknown>; foreignKey?: boolean; refuse?: boolean; broken?: 503 | 'html' };
   close(): Promise<void>;
 }
 
@@ -68,6 +68,9 @@ export async function startOidcIssuer(): Promise<OidcIssuer> {
       codes.set(code, searchParams);
       return void reply.writeHead(302, { location: back.href }).end();
     }
+    if (issuer.spoil.broken === 503) return void send({ error: 'temporarily_unavailable' }, 503);
+    if (issuer.spoil.broken)
+      return void reply.writeHead(502, { 'content-type': 'text/html' }).end('<p>No</p>');
     const grant = new URLSearchParams(await text(request));
     const asked = codes.get(String(grant.get('code')));
     codes.delete(String(grant.get('code')));

@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { THEME_KEY } from '../shell/theme';
-import { actAs, call } from './client';
+import { actAs, addressOf, call } from './client';
 import { ApiProblem, isProblem } from './problem';
 import type {
   LogInData,
@@ -15,6 +15,12 @@ export type User = WhoAmIResponse['user'];
 
 /** The cookie itself is out of scripts' reach: the server says on the page whether the browser has one. */
 let mayHaveSession = document.documentElement.dataset.session !== 'none';
+
+/** Whether this server lets people sign in at an OpenID provider; it says so on the page as well. */
+export const isOidcOffered = document.documentElement.dataset.oidc === 'offered';
+
+/** Leads away from the console and back to it, which is why it is no call. */
+export const oidcAddress = (back: string | undefined): string => addressOf('/api/session/oidc', {}, { back });
 
 /** Who is signed in; a 401 is an error like any other, and leads to the sign-in page (queries.ts). */
 export const sessionQuery = queryOptions({

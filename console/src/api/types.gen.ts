@@ -2721,7 +2721,9 @@ export type LogInResponse = LogInResponses[keyof LogInResponses];
 export type BeginOidcLogInData = {
     body?: never;
     path?: never;
-    query?: never;
+    query?: {
+        back?: string;
+    };
     url: '/api/session/oidc';
 };
 
@@ -2731,6 +2733,18 @@ export type BeginOidcLogInErrors = {
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
+    };
+    /**
+     * Path and headers too large (`headers_too_large`).
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
     };
 };
 

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useRouter } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { isProblem } from '../api/problem';
-import { sessionQuery, signIn } from '../api/session';
+import { isOidcOffered, oidcAddress, sessionQuery, signIn } from '../api/session';
 import { Button } from '../design/button';
 import { Field } from '../design/field';
 import { Page } from '../design/page';
@@ -19,8 +19,13 @@ export function SignInPage() {
     <main className="alone" id="main">
       <Page title={texts.title}>
         {back && <p className="notice">{texts.ended}</p>}
-        {error && <p className="notice bad">{fill(texts.refused, { code: error })}</p>}
+        {error && <p className="notice bad">{refusalOf(error)}</p>}
         <SignInForm back={back} />
+        {isOidcOffered && (
+          <a className="button plain" href={oidcAddress(isOwnPath(back) ? back : undefined)}>
+            {texts.byProvider}
+          </a>
+        )}
         <p className="muted small">{texts.firstTime}</p>
       </Page>
     </main>
@@ -98,6 +103,11 @@ function Refusal({ error, hadCode }: { error: Error; hadCode: boolean }) {
     );
   return <ErrorState error={error} />;
 }
+
+const refusalOf = (code: string): string =>
+  Object.hasOwn(texts.refusals, code)
+    ? texts.refusals[code as keyof typeof texts.refusals]
+    : fill(texts.refused, { code });
 
 const textOf = (form: FormData, name: string) => String(form.get(name) ?? '');
 
