@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
-import { DomainError } from '../domain/errors';
+import { DomainError, isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 
 /** One physical line of an upload, numbered from 1; a line without a text could not be read. */
@@ -52,6 +52,8 @@ async function* piecesOf(source: Readable): AsyncGenerator<Buffer> {
   try {
     yield* source.iterator({ destroyOnReturn: false });
   } catch (error) {
+    // Such as the end of the caller's session, which broke nothing off.
+    if (isDomainError(error)) throw error;
     throw new DomainError('malformed_body', 'The upload broke off; send the file again', { cause: error });
   }
 }

@@ -9,6 +9,7 @@ import { answered, EXAMPLE } from './openapi/examples';
 import { json, type Operation } from './openapi/operation';
 import { callerOf } from './request/caller';
 import type { App } from './request/routing';
+import { whileAdmitted } from './request/while-admitted';
 
 const config = { auth: 'campaign' } as const;
 
@@ -32,7 +33,7 @@ export function campaignCallRoutes(app: App, { calls }: { calls: CallRecords }):
         'content-disposition',
         `attachment; filename="calls-${id.replace(/[^A-Za-z0-9_.-]/g, '_')}.csv"`,
       )
-      .send(Readable.from(toCsv(pages), { objectMode: false }));
+      .send(Readable.from(toCsv(whileAdmitted(request, pages)), { objectMode: false }));
   });
 }
 

@@ -18,6 +18,7 @@ import { regionOf } from './request/phone-country';
 import type { App } from './request/routing';
 import { parseBody, unknownCursor } from './request/validation';
 import { seesAddresses } from './request/viewers';
+import { admitted } from './request/while-admitted';
 
 const STREAMED = { 'text/csv': 'csv', 'application/x-ndjson': 'ndjson' } as const;
 
@@ -40,7 +41,11 @@ export function campaignRecipientRoutes(app: App, { campaigns }: { campaigns: Ca
     if (body instanceof Readable) {
       await campaigns.requireAppendable(target);
       const type = STREAMED[contentTypeOf(request.headers['content-type'])];
-      return answer(200, 'Recipients added', await campaigns.appendStream(target, body, type));
+      return answer(
+        200,
+        'Recipients added',
+        await campaigns.appendStream(target, admitted(request, body), type),
+      );
     }
     const rows = parseBody(recipientsBody, body).recipients.map((raw, i) => ({ line: i + 1, raw }));
     await campaigns.requireAppendable(target);

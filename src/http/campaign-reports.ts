@@ -13,6 +13,7 @@ import { json, type Operation } from './openapi/operation';
 import { callerOf } from './request/caller';
 import type { App } from './request/routing';
 import { seesAddresses } from './request/viewers';
+import { whileAdmitted } from './request/while-admitted';
 
 const config = { auth: 'campaign' } as const;
 
@@ -45,7 +46,7 @@ export function campaignReportRoutes(
     return reply
       .type('text/csv; charset=utf-8')
       .header('content-disposition', `attachment; filename="recipients-${fileNameOf(id)}.csv"`)
-      .send(Readable.from(toCsv(pages), { objectMode: false }));
+      .send(Readable.from(toCsv(whileAdmitted(request, pages)), { objectMode: false }));
   });
 }
 

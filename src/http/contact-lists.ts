@@ -26,6 +26,7 @@ import { regionOf } from './request/phone-country';
 import type { App } from './request/routing';
 import { parseBody } from './request/validation';
 import { seesAddresses } from './request/viewers';
+import { admitted } from './request/while-admitted';
 
 const config = { auth: 'app' } as const;
 
@@ -96,7 +97,7 @@ function contactRoutes(app: App, contactLists: ContactLists): void {
     };
     await contactLists.require(target);
     if (body instanceof Readable) {
-      return answer(200, 'Contacts imported', await contactLists.importCsv(target, body));
+      return answer(200, 'Contacts imported', await contactLists.importCsv(target, admitted(request, body)));
     }
     const rows = parseBody(contactImportBody, body).contacts.map((raw, i) => ({ line: i + 1, raw }));
     return answer(200, 'Contacts imported', await contactLists.importRows(target, rows));

@@ -24,6 +24,7 @@ import { callerOf } from './request/caller';
 import type { App } from './request/routing';
 import { unknownCursor } from './request/validation';
 import { seesAddresses } from './request/viewers';
+import { whileAdmitted } from './request/while-admitted';
 
 const config = { auth: 'campaign' } as const;
 
@@ -71,7 +72,7 @@ export function explainRoutes(
     return reply
       .type('text/csv; charset=utf-8')
       .header('content-disposition', `attachment; filename="skipped-${fileNameOf(id)}.csv"`)
-      .send(Readable.from(toCsv(pages), { objectMode: false }));
+      .send(Readable.from(toCsv(whileAdmitted(request, pages)), { objectMode: false }));
   });
 }
 

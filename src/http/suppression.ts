@@ -22,6 +22,7 @@ import { generatorOf } from './request/idempotency';
 import type { App } from './request/routing';
 import { fieldErrors, parseBody } from './request/validation';
 import { seesAddresses } from './request/viewers';
+import { admitted, whileAdmitted } from './request/while-admitted';
 
 const config = { auth: 'app' } as const;
 
@@ -56,7 +57,11 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
         const { workspaceId } = callerOf(request);
         const { body } = request;
         if (body instanceof Readable) {
-          return answer(200, 'Addresses imported', await suppression.importCsv(workspaceId, body, checkRow));
+          return answer(
+            200,
+            'Addresses imported',
+            await suppression.importCsv(workspaceId, admitted(request, body), checkRow),
+          );
         }
         const block = parseBody(suppressionBody, body);
         const { suppression: added, created } = await suppression.add(
@@ -90,7 +95,7 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
         return reply
           .type('text/csv; charset=utf-8')
           .header('content-disposition', 'attachment; filename="suppression.csv"')
-          .send(Readable.from(toCsv(pages), { objectMode: false }));
+          .send(Readable.from(toCsv(whileAdmitted(request, pages)), { objectMode: false }));
       },
     );
   };

@@ -1,3 +1,4 @@
+import { TEXTS } from '../texts';
 import { headersOfUser } from './client';
 import { problemOf, Unreachable } from './problem';
 
@@ -9,7 +10,11 @@ export async function download(address: string, name: string): Promise<void> {
     },
   );
   if (!response.ok) throw await problemOf(response);
-  const url = URL.createObjectURL(await response.blob());
+  // A session that ends cuts the answer off. What has arrived is no file of its own: the reader would take it for all.
+  const file = await response.blob().catch((cause) => {
+    throw new Error(TEXTS.common.cutOff, { cause });
+  });
+  const url = URL.createObjectURL(file);
   const link = document.createElement('a');
   link.href = url;
   link.download = name;

@@ -1,5 +1,6 @@
 import type { CountryCode } from 'libphonenumber-js/max';
 import type { RowFinding } from '../../csv/csv-problems';
+import { DomainError, isDomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type ContactRow, checkContact, type RawContact } from './contact-row';
 import type { UpsertCounts } from './contacts';
@@ -46,19 +47,33 @@ export async function importContacts(
     batch = [];
     chars = 0;
   };
-  for await (const row of rows) {
-    report.received++;
-    const checked = checkImported(row, country);
-    if ('findings' in checked) {
-      reject(report, row.line, checked.findings);
-      continue;
+  try {
+    for await (const row of rows) {
+      report.received++;
+      const checked = checkImported(row, country);
+      if ('findings' in checked) {
+        reject(report, row.line, checked.findings);
+        continue;
+      }
+      batch.push(checked.row);
+      chars += charsOf(checked.row);
+      if (isFull(batch.length, chars)) await flush();
     }
-    batch.push(checked.row);
-    chars += charsOf(checked.row);
-    if (isFull(batch.length, chars)) await flush();
+  } catch (error) {
+    throw isDomainError(error) && error.code === 'unauthenticated' ? withCounts(error, report) : error;
   }
   if (batch.length > 0) await flush();
   return report;
+}
+
+/** Says what was stored before the caller's session ended, because they get no report of it. */
+function withCounts({ code, message }: DomainError, report: ImportReport): DomainError {
+  const { received, created, updated, unchanged, rejected } = report;
+  const counts = `${created} were created, ${updated} updated, ${unchanged} unchanged and ${rejected} refused`;
+  return new DomainError(
+    code,
+    `${message}. Of ${received} rows that were read ${counts}; the others were not imported`,
+  );
 }
 
 function checkImported(row: ImportRow, country: CountryCode | undefined): CheckedRow {
