@@ -113,9 +113,13 @@ export interface CampaignSearch {
   archived?: boolean;
   column?: 'name' | 'createdAt' | 'status';
   direction?: 'asc' | 'desc';
-  /** `MM/DD/YYYY`, both included. */
+  /** Days of UTC as `MM/DD/YYYY`, both included. */
   dateFrom?: string;
   dateTo?: string;
+  /** An instant, included; with `createdBefore`, for days of another zone than UTC. */
+  createdFrom?: string;
+  /** An instant, not included. */
+  createdBefore?: string;
   pageSize?: number;
 }
 
