@@ -151,16 +151,40 @@ describeWithDatabase('what the console sends beside others, or again', (database
         json: { ...rest, data: { ...data, phase: 'completed', counts } },
       });
     });
-    const keys = await loseFirst(page, '**/retry-failed', false);
-    await page.goto(`${api.url}/console/campaigns/${id}`);
-    await press(page, 'Send again to those who failed');
+    const keys: (string | undefined)[] = [];
+    await page.route('**/retry-failed', (route) => {
+      keys.push(route.request().headers()['idempotency-key']);
+      return keys.length < 4
+        ? route.abort()
+        : route.fulfill({ json: { result: 'success', status: 200, data: { retried: { sms: 1 } } } });
+    });
     const dialog = page.getByRole('dialog');
-    await dialog.getByRole('button', { name: 'Send again' }).click();
+    const send = async () => {
+      const before = keys.length;
+      await dialog.getByRole('button', { name: 'Send again' }).click();
+      await until('it is asked for', async () => keys.length > before, 10_000);
+    };
+    const again = 'Send again to those who failed';
+    await page.goto(`${api.url}/console/campaigns/${id}`);
+    await press(page, again);
+    await send();
     await dialog.getByRole('alert').waitFor();
-    await dialog.getByRole('button', { name: 'Send again' }).click();
-    await until('it is sent again', async () => keys.length === 2, 10_000);
-    expect(keys[0]).toEqual(expect.any(String));
-    expect(keys[1]).toBe(keys[0]);
+    await send();
+    // The dialog was closed meanwhile, and the page read anew.
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await press(page, again);
+    await send();
+    await page.reload();
+    await press(page, again);
+    await send();
+    await dialog.waitFor({ state: 'hidden' });
+    expect(keys).toEqual(Array(4).fill(expect.stringMatching(/^console-/)));
+    expect(new Set(keys).size).toBe(1);
+    // An answer ends it: what is asked for now concerns those who failed again.
+    await press(page, again);
+    await send();
+    expect(keys[4]).not.toBe(keys[0]);
     await close();
   }, 60_000);
 

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { call } from '../api/client';
 import { useOnceKey } from '../api/once-key';
+import { isRefusal } from '../api/problem';
 import { Button } from '../design/button';
 import { Dialog } from '../design/dialog';
 import { Choice, Field } from '../design/field';
@@ -116,7 +117,7 @@ export function RetryDialog({
   const [states, setStates] = useState<readonly string[]>(RETRIED.filter((state) => state !== 'unknown'));
   const say = useToast();
   // A press after a lost answer concerns those who had failed at the first one, not those who failed again since.
-  const once = useOnceKey();
+  const once = useOnceKey(`retry.${id}`);
   const retry = useMutation({
     mutationFn: () => {
       const body = only ? { states: [only.state], codes: [only.code] } : { states };
@@ -131,7 +132,11 @@ export function RetryDialog({
   const queries = useQueryClient();
   const send = () =>
     retry.mutate(undefined, {
+      onError: (error) => {
+        if (isRefusal(error)) once.done();
+      },
       onSuccess: async ({ data }) => {
+        once.done();
         const retried = Object.values(data.retried ?? {}).reduce((sum, one) => sum + one, 0);
         say(plural(data.count ?? retried, texts.retried));
         onClose();
