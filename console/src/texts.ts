@@ -51,6 +51,8 @@ export const TEXTS = {
     all: 'All',
     requestId: 'Request id {id}',
     unreachable: 'The server could not be reached. Check that Fanfare runs and that you are connected.',
+    notKept:
+      'This is too large for the browser to keep: what you typed last is lost if this page is reloaded or closed before it is sent.',
     cutOff:
       'The file was cut off before its end and was not saved: the connection broke, or your session ended. Sign in again if asked, and export once more.',
     failed: 'This did not work',

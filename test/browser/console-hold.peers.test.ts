@@ -74,6 +74,21 @@ describeWithDatabase('what the console holds and sends', (database) => {
     await close();
   }, 60_000);
 
+  test('a form too large for the browser to keep says so, and no older content comes back in its place', async () => {
+    const { page, close } = await open('/new-campaign');
+    const large = Array.from({ length: 50 }, (_, at) => `person-${at}@example.com,${'x'.repeat(120_000)}`);
+    const pasted = page.locator('textarea').first();
+    await page.getByLabel('Name', { exact: true }).fill('Large');
+    await pasted.fill('old@example.com');
+    await pasted.fill(large.join('\n'));
+    await page.getByText('This is too large for the browser to keep').waitFor();
+    page.on('dialog', (dialog) => dialog.accept());
+    await page.reload();
+    expect(await value(page, 'Name')).toBe('Large');
+    expect(await page.locator('textarea').first().inputValue()).toBe('');
+    await close();
+  }, 120_000);
+
   test('a template too large for the browser to keep is edited all the same', async () => {
     const body = `<p>${'x'.repeat(2_800_000)}</p>`;
     const made = await post('/api/template', {
@@ -87,7 +102,7 @@ describeWithDatabase('what the console holds and sends', (database) => {
     const { page, close } = await open(`/templates/${made.template.id}`);
     const subject = page.getByLabel('Subject', { exact: true });
     await subject.fill('Hello');
-    await page.waitForTimeout(1000);
+    await page.getByText('This is too large for the browser to keep').waitFor();
     expect(await subject.inputValue()).toBe('Hello');
     await page.getByRole('button', { name: 'Save as new version' }).click();
     await page.getByText('Saved as version 2').first().waitFor();

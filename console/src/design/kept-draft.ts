@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useLayoutEffect, useRef, useState } from 'react';
 
 interface Kept<Content> {
   /** What the person began from: its version and its content. */
@@ -18,9 +18,10 @@ export function useKeptDraft<Content>(key: string, version: number, current: Con
   const kept = settled(stored, version, current);
   const { draft, from } = kept;
   const isChanged = !isSame(draft, from);
-  useEffect(() => {
-    if (isChanged) keep(place, kept);
-    else sessionStorage.removeItem(place);
+  const [isKept, setIsKept] = useState(true);
+  useLayoutEffect(() => {
+    if (!isChanged) sessionStorage.removeItem(place);
+    setIsKept(!isChanged || keep(place, kept));
   }, [kept, isChanged, place]);
   const latest = useRef(draft);
   latest.current = draft;
@@ -28,6 +29,8 @@ export function useKeptDraft<Content>(key: string, version: number, current: Con
     draft,
     from,
     isChanged,
+    /** False where the browser has no room for it, so that a reload would lose it. */
+    isKept,
     isBehind: kept.version < version,
     setDraft: (changed: Content) => setKept({ ...kept, draft: changed }),
     /** Lets go of what was typed. */
@@ -57,11 +60,14 @@ const untouched = <Content>(version: number, content: Content): Kept<Content> =>
   ...{ version, from: content, draft: content },
 });
 
-function keep<Content>(place: string, kept: Kept<Content>): void {
+/** Without room, such as for an email of megabytes, nothing: an older draft would come back in its place. */
+function keep<Content>(place: string, kept: Kept<Content>): boolean {
   try {
     sessionStorage.setItem(place, JSON.stringify(kept));
+    return true;
   } catch {
-    // Too much for the browser's store, such as an email of megabytes: what is on the page stays there.
+    sessionStorage.removeItem(place);
+    return false;
   }
 }
 

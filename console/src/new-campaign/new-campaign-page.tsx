@@ -5,6 +5,7 @@ import { isProblem, isRefusal } from '../api/problem';
 import type { DryRun } from '../api/types.gen';
 import { Button } from '../design/button';
 import { Field } from '../design/field';
+import { KeptNote } from '../design/kept-note';
 import { Page } from '../design/page';
 import { ErrorState } from '../design/states';
 import { fill, plural } from '../format';
@@ -25,7 +26,7 @@ const texts = TEXTS.newCampaign;
 
 /** Who, what, when; then a dry run to check; then the start. What is typed survives a reload and a failed request. */
 export function NewCampaignPage() {
-  const { draft, change, setAsked, clear } = useDraft();
+  const { draft, isKept, change, setAsked, clear } = useDraft();
   /** Of exactly this content: a change takes it away, so that what is started is what was checked. */
   const [checked, setChecked] = useState<{ key: string; found: DryRun }>();
   const form = useRef<HTMLFormElement>(null);
@@ -71,6 +72,7 @@ export function NewCampaignPage() {
         <WhatPart draft={draft} change={change} />
         <WhenPart draft={draft} change={change} />
         <EditedMeanwhile draft={draft} change={change} clear={clear} />
+        <KeptNote isKept={isKept} />
         {check.error && !isSeen(check.error) && <ErrorState error={check.error} />}
         <Allowed from="editor" label={texts.dryRun}>
           <div className="row">

@@ -4,28 +4,22 @@ import { type Draft, emptyDraft } from './draft';
 
 const KEY = 'fanfare.new-campaign';
 
-/** The form's content: every change is kept in this browser at once. */
+/** The form's content: every change is kept in this browser at once. `isKept` is false where it has no room for that. */
 export function useDraft() {
-  const [draft, setDraft] = useState<Draft>(kept);
-  const change = useCallback((changed: Partial<Draft>) => {
-    setDraft((before) => {
-      const after = { ...before, ...changed, key: newKey() };
-      keep(after);
-      return after;
+  const [{ draft, isKept }, setState] = useState(() => ({ draft: kept(), isKept: true }));
+  const set = useCallback((changed: Partial<Draft>) => {
+    setState(({ draft: before }) => {
+      const after = { ...before, ...changed };
+      return { draft: after, isKept: keep(after) };
     });
   }, []);
-  const setAsked = useCallback((asked: string | undefined) => {
-    setDraft((before) => {
-      const after = { ...before, asked };
-      keep(after);
-      return after;
-    });
-  }, []);
+  const change = useCallback((changed: Partial<Draft>) => set({ ...changed, key: newKey() }), [set]);
+  const setAsked = useCallback((asked: string | undefined) => set({ asked }), [set]);
   const clear = useCallback(() => {
     empty();
-    setDraft(kept());
+    setState({ draft: kept(), isKept: true });
   }, []);
-  return { draft, change, setAsked, clear };
+  return { draft, isKept, change, setAsked, clear };
 }
 
 /** Puts another content into the form, in place of what is there. */
@@ -56,13 +50,22 @@ function read(store: Storage): Draft | undefined {
   }
 }
 
-function keep(draft: Draft): void {
-  for (const store of [sessionStorage, localStorage]) {
-    try {
-      store.setItem(KEY, JSON.stringify(draft));
-    } catch {
-      // Too much for the browser's store: what is on the page stays there.
-    }
+/**
+ * Without room for it all, what is kept is without the pasted recipients: an older content would come back in its place,
+ * and a start that was asked for would be forgotten, so that a press after a reload would make a second campaign.
+ */
+function keep(draft: Draft): boolean {
+  if (put(draft)) return true;
+  put({ ...draft, pasted: '', key: newKey() });
+  return false;
+}
+
+function put(draft: Draft): boolean {
+  try {
+    for (const store of [sessionStorage, localStorage]) store.setItem(KEY, JSON.stringify(draft));
+    return true;
+  } catch {
+    return false;
   }
 }
 

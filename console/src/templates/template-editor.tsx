@@ -16,6 +16,7 @@ import { Button } from '../design/button';
 import { Conflict } from '../design/conflict';
 import { Field } from '../design/field';
 import { useKeptDraft } from '../design/kept-draft';
+import { KeptNote } from '../design/kept-note';
 import { ErrorState, Skeleton } from '../design/states';
 import { useToast } from '../design/toast';
 import { fill } from '../format';
@@ -82,6 +83,7 @@ export function TemplateEditor({ channel, template }: { channel: Channel; templa
           onTake={kept.discard}
         />
       )}
+      <KeptNote isKept={kept.isKept} />
       {save.error && <ErrorState error={save.error} />}
       {warnings.length > 0 && <Warnings warnings={warnings} />}
       <div className="row">
