@@ -17,15 +17,19 @@ interface LiveOptions {
 /** Waits between attempts, so that a restarting server is not asked in a storm. */
 const BACK_OFF_MS = [1_000, 2_000, 5_000, 10_000];
 
+/** Three heartbeats of the server: a connection that a network or a hanging server swallows never says that it broke. */
+const SILENT_MS = 45_000;
+
 /** Follows a stream until it ends for good or `signal` aborts, however often the connection breaks in between. */
 export async function follow(address: string, options: LiveOptions): Promise<void> {
   const { headers, onEvent, onBroken, onEnd, signal } = options;
   let lastId = '';
   let failures = 0;
   while (!signal.aborted) {
+    const silence = endSilence(signal);
     try {
       const response = await fetch(address, {
-        signal,
+        signal: silence.signal,
         credentials: 'same-origin',
         headers: { ...headers, accept: 'text/event-stream', ...(lastId ? { 'last-event-id': lastId } : {}) },
       });
@@ -35,12 +39,14 @@ export async function follow(address: string, options: LiveOptions): Promise<voi
         throw await problemOf(response);
       }
       failures = 0;
-      await readEvents(response, (event) => {
+      await readEvents(response, silence.heard, (event) => {
         lastId = event.id ?? lastId;
         if (event.data !== '') onEvent(JSON.parse(event.data));
       });
     } catch {
       if (signal.aborted) return;
+    } finally {
+      silence.stop();
     }
     onBroken();
     await delay(BACK_OFF_MS[Math.min(failures, BACK_OFF_MS.length - 1)] as number, signal);
@@ -53,17 +59,41 @@ interface ServerEvent {
   data: string;
 }
 
-async function readEvents(response: Response, onEvent: (event: ServerEvent) => void): Promise<void> {
+async function readEvents(
+  response: Response,
+  heard: () => void,
+  onEvent: (event: ServerEvent) => void,
+): Promise<void> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (!reader) return;
   let rest = '';
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
+    heard();
     const blocks = (rest + value).split(/\r?\n\r?\n/);
     rest = blocks.pop() ?? '';
     for (const block of blocks) onEvent(eventOf(block));
   }
+}
+
+/** Aborts as `outer` does, and when nothing was heard for too long. */
+function endSilence(outer: AbortSignal) {
+  const inner = new AbortController();
+  const abort = () => inner.abort();
+  let timer = setTimeout(abort, SILENT_MS);
+  outer.addEventListener('abort', abort);
+  return {
+    signal: inner.signal,
+    heard(): void {
+      clearTimeout(timer);
+      timer = setTimeout(abort, SILENT_MS);
+    },
+    stop(): void {
+      clearTimeout(timer);
+      outer.removeEventListener('abort', abort);
+    },
+  };
 }
 
 export function eventOf(block: string): ServerEvent {
@@ -78,10 +108,12 @@ export function eventOf(block: string): ServerEvent {
 
 function delay(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((done) => {
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', () => {
+    const end = () => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', end);
       done();
-    });
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
   });
 }

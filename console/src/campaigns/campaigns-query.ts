@@ -50,8 +50,10 @@ async function listCampaigns(filter: CampaignFilter, signal: AbortSignal) {
 
 /** When a day begins here, or one that comes after it: the API's own days are those of UTC, and the list shows ours. */
 function startOf(date: string, later = 0): string {
-  const at = new Date(`${date}T00:00`);
+  // From noon, because clocks that change at midnight skip it, and the day after would then begin at one o'clock too.
+  const at = new Date(`${date}T12:00`);
   at.setDate(at.getDate() + later);
+  at.setHours(0, 0, 0, 0);
   // What is no day is for the API to refuse.
   return Number.isNaN(at.getTime()) ? date : at.toISOString();
 }
