@@ -1260,6 +1260,8 @@ export const TEXTS = {
       noTemplate: 'No template matches.',
       noTemplates: 'There is no template for this channel yet: make one under Templates.',
       choose: 'Choose a template',
+      deletedOption: 'A template that was deleted, version {version}',
+      deleted: 'This template was deleted, and would still be sent. Choose another one if that is not meant.',
       option: '{name} (version {version})',
       newer: 'There is a newer version of this template: {version}.',
       takeNewer: 'Take version {version}',

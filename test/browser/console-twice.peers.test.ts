@@ -139,6 +139,19 @@ describeWithDatabase('what the console sends beside others, or again', (database
     await close();
   }, 120_000);
 
+  test('a template that was deleted meanwhile is shown as such, because it would still be sent', async () => {
+    const { page, close } = await open('/new-campaign');
+    await fillIn(page, 'Deleted');
+    const select = page.getByLabel('SMS template');
+    const id = await select.inputValue();
+    await ask('DELETE', `/api/template/${id}`);
+    await page.reload();
+    await page.getByText('This template was deleted, and would still be sent.').waitFor();
+    expect(await select.inputValue()).toBe(id);
+    await press(page, 'Empty the form');
+    await close();
+  }, 60_000);
+
   test('recipients are sent to again once, also when the answer to the first press is lost', async () => {
     const id = await draft('Again');
     const { page, close } = await open('/');

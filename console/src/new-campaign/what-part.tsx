@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { isProblem } from '../api/problem';
 import { CHANNELS } from '../campaigns/campaign-words';
 import { Button } from '../design/button';
 import { Choice, Field, Select } from '../design/field';
@@ -76,21 +77,27 @@ export function WhatPart({ draft, change }: PartProps) {
   );
 }
 
+/** Those that are found, and the chosen one, which stays to be seen whatever is searched for. */
+function useTemplates(channel: ChannelName, search: string, chosenId: string) {
+  const found = useQuery(templatesQuery(channel, search));
+  const shown = found.data ?? [];
+  const isAmong = shown.some(({ id }) => id === chosenId);
+  const { data: chosen, error } = useQuery(templateQuery(isAmong ? '' : chosenId));
+  // A deleted one is still sent, because campaigns keep the version that they name.
+  const isDeleted = chosenId !== '' && !isAmong && isProblem(error, 404);
+  return { found, options: chosen && !isAmong && !isDeleted ? [chosen, ...shown] : shown, isDeleted };
+}
+
 function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelName }) {
   const [typed, setTyped] = useState('');
   const search = useSettled(typed.trim());
-  const found = useQuery(templatesQuery(channel, search));
   const message = draft[channel];
-  const shown = found.data ?? [];
-  const isAmong = shown.some(({ id }) => id === message.templateId);
-  // The chosen one stays to be seen, whatever is searched for.
-  const { data: chosen } = useQuery(templateQuery(isAmong ? '' : message.templateId));
-  const options = chosen && !isAmong ? [chosen, ...shown] : shown;
+  const { found, options, isDeleted } = useTemplates(channel, search, message.templateId);
   const choose = (templateId: string) => {
     const version = options.find(({ id }) => id === templateId)?.version ?? 0;
     change({ [channel]: { ...message, templateId, version } });
   };
-  const isNone = found.isSuccess && shown.length === 0;
+  const isNone = found.data?.length === 0;
   // A campaign keeps the version that was chosen, whatever is saved of the template since.
   const newest = options.find(({ id }) => id === message.templateId)?.version ?? message.version;
   return (
@@ -116,10 +123,16 @@ function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelN
         <Select
           label={fill(texts.template, { channel: channels[channel] })}
           hint={isNone ? (search === '' ? texts.noTemplates : texts.noTemplate) : undefined}
+          wrong={isDeleted ? texts.deleted : undefined}
           value={message.templateId}
           onChange={({ target }) => choose(target.value)}
         >
           <option value="">{texts.choose}</option>
+          {isDeleted && (
+            <option value={message.templateId}>
+              {fill(texts.deletedOption, { version: String(message.version) })}
+            </option>
+          )}
           {options.map(({ id, templateName, version }) => (
             <option key={id} value={id}>
               {fill(texts.option, {
