@@ -4,7 +4,7 @@ import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
 import type { Sealing } from '../messaging/access/sealing';
 import type { Sessions } from '../messaging/access/sessions';
-import { type LoginChecks, type OidcProvider, ProviderAway } from '../oidc/oidc-provider';
+import type { LoginChecks, OidcProvider } from '../oidc/oidc-provider';
 import type { Operation } from './openapi/operation';
 import { OPEN } from './request/access';
 import { originOf } from './request/caller-address';
@@ -59,6 +59,11 @@ const finishOidcLogIn: Operation = {
   errors: ['not_found'],
 };
 
+const config = { auth: 'open' } as const;
+const LEAVING = { operation: beginOidcLogIn, querystring: z.looseObject({ back: z.string().optional() }) };
+const COMING = { operation: finishOidcLogIn, querystring: z.looseObject({}) };
+const SESSION_SECONDS = LIMITS.sessionDaysMax * 86_400;
+
 type Refusal =
   | 'oidc_denied'
   | 'oidc_failed'
@@ -67,23 +72,13 @@ type Refusal =
   | 'oidc_unknown_user';
 
 /** Log-ins by OpenID Connect (api.md 17). Whatever goes wrong, a person is looking: they are led to the console. */
-export function oidcRoutes({
-  provider,
-  sessions,
-  sealing,
-  publicUrl,
-  log,
-}: OidcRoutesDeps): (app: App) => void {
-  const config = { auth: 'open' } as const;
+export function oidcRoutes(deps: OidcRoutesDeps): (app: App) => void {
+  const { provider, sessions, sealing, publicUrl, log } = deps;
   const secure = () => publicUrl().startsWith('https:');
   const refused = (code: Refusal) => `${CONSOLE}?error=${code}`;
 
   return (app) => {
-    const leaving = {
-      operation: beginOidcLogIn,
-      querystring: z.looseObject({ back: z.string().optional() }),
-    };
-    app.get('/api/session/oidc', { config, schema: leaving }, async (request, reply) => {
+    app.get('/api/session/oidc', { config, schema: LEAVING }, async (request, reply) => {
       if (!provider) throw notConfigured();
       reply.header('cache-control', 'no-store');
       const back = BACK.parse(request.query.back);
@@ -98,8 +93,7 @@ export function oidcRoutes({
       }
     });
 
-    const coming = { operation: finishOidcLogIn, querystring: z.looseObject({}) };
-    app.get(CALLBACK, { config, schema: coming }, async (request, reply) => {
+    app.get(CALLBACK, { config, schema: COMING }, async (request, reply) => {
       if (!provider) throw notConfigured();
       const forgotten = checksCookie('', { secure: secure() });
       reply.header('cache-control', 'no-store');
@@ -114,7 +108,7 @@ export function oidcRoutes({
         .finish(`${publicUrl()}${CALLBACK}?${query}`, checks)
         .catch((error: unknown) => {
           log.warn({ err: error, requestId: request.id }, 'A log-in by the OpenID provider was refused');
-          return { refusal: error instanceof ProviderAway ? 'oidc_unavailable' : 'oidc_failed' } as const;
+          return { refusal: provider.isAway(error) ? 'oidc_unavailable' : 'oidc_failed' } as const;
         });
       if (typeof email === 'object') return reply.redirect(refused(email.refusal), 303);
       if (email === undefined) return reply.redirect(refused('oidc_email_unverified'), 303);
@@ -123,10 +117,7 @@ export function oidcRoutes({
       // The browser forgets the session that it had, so that it must not go on without one.
       const before = sessionTokenOf(request.headers.cookie);
       if (before !== undefined) await sessions.logout(before);
-      const cookies = sessionCookies(token, {
-        secure: secure(),
-        maxAgeSeconds: LIMITS.sessionDaysMax * 86_400,
-      });
+      const cookies = sessionCookies(token, { secure: secure(), maxAgeSeconds: SESSION_SECONDS });
       return reply
         .header('set-cookie', [forgotten, ...cookies])
         .redirect(CONSOLE + checks.back.slice(1), 303);

@@ -23,14 +23,13 @@ export interface LoginChecks {
  */
 export interface OidcProvider {
   begin(redirectUri: string): Promise<{ url: string; checks: LoginChecks }>;
-  /**
-   * The email address that the provider vouches for; undefined if it does not say that it is verified. Throws
-   * `ProviderAway` where the provider did not answer, so that nothing is known of the person.
-   */
+  /** The email address that the provider vouches for; undefined if it does not say that it is verified. */
   finish(callbackUrl: string, checks: LoginChecks): Promise<string | undefined>;
+  /** Whether `finish` failed because the provider did not answer, so that nothing is known of the person. */
+  isAway(error: unknown): boolean;
 }
 
-export class ProviderAway extends Error {
+class ProviderAway extends Error {
   override name = 'ProviderAway';
 }
 
@@ -55,6 +54,7 @@ export function createOidcProvider(settings: OidcSettings, now: () => number = D
   }
 
   return {
+    isAway: (error) => error instanceof ProviderAway,
     async begin(redirectUri) {
       const oidc = await load();
       const checks = {
