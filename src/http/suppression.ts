@@ -57,11 +57,8 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
         const { workspaceId } = callerOf(request);
         const { body } = request;
         if (body instanceof Readable) {
-          return answer(
-            200,
-            'Addresses imported',
-            await suppression.importCsv(workspaceId, admitted(request, body), checkRow),
-          );
+          const report = await suppression.importCsv(workspaceId, admitted(request, body), checkRow);
+          return answer(200, 'Addresses imported', report);
         }
         const block = parseBody(suppressionBody, body);
         const { suppression: added, created } = await suppression.add(
@@ -71,11 +68,8 @@ export function suppressionRoutes(suppression: SuppressionList): (app: App) => v
           generatorOf(request).id('sup'),
         );
         const status = created ? 201 : 200;
-        return reply
-          .code(status)
-          .send(
-            answer(status, created ? 'Address suppressed' : 'Address was suppressed already', present(added)),
-          );
+        const message = created ? 'Address suppressed' : 'Address was suppressed already';
+        return reply.code(status).send(answer(status, message, present(added)));
       },
     );
 
