@@ -9,7 +9,6 @@ export class NoRoomError extends StartupError {
       `Make room on the disk of ${dataDir} and start again; what was committed is there.`,
       options,
     );
-    this.name = 'NoRoomError';
   }
 }
 
