@@ -1,4 +1,4 @@
-import { createReadiness } from '../../src/app/readiness';
+import { createReadiness } from '../../src/http/health';
 
 test('a dependency that hangs counts as away, is asked once for many callers, and is asked anew after its answer', async () => {
   let asked = 0;
