@@ -62,6 +62,7 @@ const FOLDERS = [
   {
     name: 'supervision',
     at: '^src/supervision/',
+    values: ['^src/startup-error'],
     types: ['^src/log'],
     why: 'it runs a server process, whichever it is',
   },

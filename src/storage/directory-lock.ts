@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isNoRoom, NoRoomError } from '../full-disk';
 import { StartupError } from '../startup-error';
+import { isNoRoom, NoRoomError } from '../supervision/full-disk';
 import { giveSigns, givesSigns, removeSocket, type Whereabouts, whereabouts } from './claim-signs';
 import { newId } from './new-id';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { NoRoomError } from '../full-disk';
 import type { Log } from '../log';
+import { NoRoomError } from './full-disk';
 import type { SupervisedProcess } from './supervised-process';
 
 /**

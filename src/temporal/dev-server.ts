@@ -6,9 +6,9 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { TASK_QUEUES } from '../domain/task-queues';
-import { isFullDisk, NoRoomError } from '../full-disk';
 import type { Log } from '../log';
 import { StartupError } from '../startup-error';
+import { isFullDisk, NoRoomError } from '../supervision/full-disk';
 import {
   type CrashOutcome,
   type HealthCheck,

@@ -109,28 +109,6 @@ describe('the lock on a data directory', () => {
     (await lockDirectory(directory))();
   });
 
-  test('an owner in another container keeps the directory while it lives, also frozen', async () => {
-    const first = await startContained(directory);
-    try {
-      expect(await first.take()).toBe('taken');
-      expect(await ownerOf(directory)).toBeDefined();
-      expect(await takeContained()).toBe('refused');
-      process.kill(first.pid, 'SIGSTOP');
-      expect(await takeContained()).toBe('refused');
-      await first.kill();
-      const since = Date.now();
-      expect(await takeContained()).toBe('taken');
-      expect(Date.now() - since).toBeLessThan(8_000);
-    } finally {
-      await first.kill();
-    }
-  }, 60_000);
-
-  async function takeContained(): Promise<string> {
-    const one = await startContained(directory);
-    return one.take().finally(() => one.kill());
-  }
-
   const elsewhere = { pid: process.pid, startedAt: '1', namespace: 'pid:[1]', boot: 'another' };
 
   test('the lock of an owner on another machine is kept while its time changes, by whatever clock', async () => {
@@ -157,30 +135,6 @@ describe('the lock on a data directory', () => {
     expect(readdirSync(directory)).toEqual([]);
   }, 30_000);
 });
-
-/** A process with process ids of its own, as in a container, that takes the directory when it is told to. */
-async function startContained(directory: string) {
-  const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
-  const own = ['--pid', '--fork', '--mount-proc', '--kill-child'];
-  const program = [process.execPath, '-e', TAKE_AND_KEEP, BUILT_LOCK, directory];
-  const child = spawn('unshare', [...user, ...own, ...program], { stdio: ['pipe', 'pipe', 'ignore'] });
-  const next = () => once(child.stdout, 'data').then(([text]) => String(text));
-  await next();
-  const pid = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8'));
-  return {
-    pid,
-    take: () => {
-      const answer = next();
-      child.stdin.write('go');
-      return answer;
-    },
-    async kill() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      process.kill(pid, 'SIGKILL');
-      await once(child, 'exit');
-    },
-  };
-}
 
 const TAKE_AND_KEEP = `
   const [built, place] = process.argv.slice(1);

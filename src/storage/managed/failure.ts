@@ -1,5 +1,5 @@
-import { isFullDisk, NoRoomError } from '../../full-disk';
 import { StartupError } from '../../startup-error';
+import { isFullDisk, NoRoomError } from '../../supervision/full-disk';
 
 const CAUSES: { words: RegExp; wayOut: (dataDir: string) => string }[] = [
   {

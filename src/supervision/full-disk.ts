@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { StartupError } from './startup-error';
+import { StartupError } from '../startup-error';
 
 /** A server found no room on the disk. Starting it again helps as soon as there is room, which people make. */
 export class NoRoomError extends StartupError {

@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { ownerOf } from '../../src/storage/directory-lock';
+
+const BUILT_LOCK = resolve(__dirname, '../../dist/src/storage/directory-lock.js');
+
+describe('a data directory that two containers share', () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'fanfare-test-'));
+  });
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+  test('an owner in another container keeps the directory while it lives, also frozen', async () => {
+    const first = await startContained(directory);
+    try {
+      expect(await first.take()).toBe('taken');
+      expect(await ownerOf(directory)).toBeDefined();
+      expect(await takeContained()).toBe('refused');
+      process.kill(first.pid, 'SIGSTOP');
+      expect(await takeContained()).toBe('refused');
+      await first.kill();
+      const since = Date.now();
+      expect(await takeContained()).toBe('taken');
+      expect(Date.now() - since).toBeLessThan(8_000);
+    } finally {
+      await first.kill();
+    }
+  }, 60_000);
+
+  async function takeContained(): Promise<string> {
+    const one = await startContained(directory);
+    return one.take().finally(() => one.kill());
+  }
+});
+
+/** A process with process ids of its own, as in a container, that takes the directory when it is told to. */
+async function startContained(directory: string) {
+  const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
+  const own = ['--pid', '--fork', '--mount-proc', '--kill-child'];
+  const program = [process.execPath, '-e', TAKE_AND_KEEP, BUILT_LOCK, directory];
+  const child = spawn('unshare', [...user, ...own, ...program], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const next = () => once(child.stdout, 'data').then(([text]) => String(text));
+  await next();
+  const pid = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8'));
+  return {
+    pid,
+    take: () => {
+      const answer = next();
+      child.stdin.write('go');
+      return answer;
+    },
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      process.kill(pid, 'SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}
+
+const TAKE_AND_KEEP = `
+  const [built, place] = process.argv.slice(1);
+  const { lockDirectory } = require(built);
+  process.stdin.once('data', () => {
+    Promise.resolve().then(() => lockDirectory(place)).then(
+      () => process.stdout.write('taken'),
+      () => process.stdout.write('refused'),
+    );
+  });
+  process.stdout.write('ready');
+`;
