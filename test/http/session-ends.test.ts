@@ -81,6 +81,18 @@ describeWithDatabase('a session that ends', (database) => {
     expect(status).toBe(200);
   }, 30_000);
 
+  test('one of a token goes on past the end of the token', async () => {
+    const asked = { caller: { via: 'bearer' }, server: { stillAdmits: async () => false } };
+    const given: number[] = [];
+    async function* pages() {
+      yield 1;
+      await later();
+      yield 2;
+    }
+    for await (const page of whileAdmitted(asked as never, pages())) given.push(page);
+    expect(given).toEqual([1, 2]);
+  }, 30_000);
+
   test('ends an export, which is cut off instead of looking complete', async () => {
     async function* pages() {
       for (let page = 0; ; page++) {
@@ -89,12 +101,12 @@ describeWithDatabase('a session that ends', (database) => {
       }
     }
     const answers = [true, false];
-    const asked = { server: { stillAdmits: async () => answers.shift() } };
+    const asked = { caller: { via: 'cookie' }, server: { stillAdmits: async () => answers.shift() } };
     const given: number[] = [];
     const reading = (async () => {
       for await (const page of whileAdmitted(asked as never, pages())) given.push(page);
     })();
-    await expect(reading).rejects.toThrow('The session or the token ended');
+    await expect(reading).rejects.toThrow('The session ended');
     expect(given).toEqual([0, 1]);
   }, 30_000);
 });

@@ -4,13 +4,15 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 
 /**
- * Passes on what a long import takes or a long export gives, for as long as its caller may do that: a file of hours
- * would otherwise go on after the session was ended, the user disabled or the token revoked.
+ * Passes on what a long import takes or a long export gives, for as long as its person's session may do that: a file of
+ * hours would otherwise go on after the session was ended or the user disabled. An access token counts at the beginning of
+ * a request, because it ends by its time alone, and a program cannot foresee how long a file takes.
  */
 export async function* whileAdmitted<Part>(
   request: FastifyRequest,
   parts: AsyncIterable<Part>,
 ): AsyncGenerator<Part> {
+  if (request.caller?.via !== 'cookie') return yield* parts;
   let checkedAt = Date.now();
   for await (const part of parts) {
     if (Date.now() - checkedAt >= LIMITS.authCacheSeconds * 1_000) {
@@ -39,5 +41,5 @@ async function* readOrDrop(request: FastifyRequest, file: Readable): AsyncGenera
 const noLonger = () =>
   new DomainError(
     'unauthenticated',
-    'The session or the token ended, or may do less, before all rows were through. Log in and send the same file again: rows that are stored stay, and are found unchanged',
+    'The session ended, or may do less, before all rows were through. Log in and send the same file again: rows that are stored stay, and are found unchanged',
   );
