@@ -326,16 +326,16 @@ describeWithDatabase('contact lists over HTTP', (database) => {
     expect(a.body.data.unchanged + b.body.data.unchanged).toBe(1_500);
   });
 
-  test('50,000 rows are streamed in flat memory', async () => {
+  test('20,000 rows are streamed in flat memory', async () => {
     const id = await newList();
-    const rows = 50_000;
-    const padding = 'x'.repeat(500);
+    const rows = 20_000;
+    const padding = 'x'.repeat(1_300);
     const retained: number[] = [];
     function* csv() {
       yield 'email,name,phone,note\n';
       for (let i = 0; i < rows; i++) {
         yield `big${i}@example.com,Person ${i},+12025550123,"${padding}"\n`;
-        if (i % 10_000 === 9_999) {
+        if (i % 4_000 === 3_999) {
           collectGarbage();
           retained.push(process.memoryUsage().heapUsed);
         }
