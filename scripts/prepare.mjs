@@ -49,7 +49,7 @@ async function prepareAlone(purpose) {
   mkdirSync(dist, { recursive: true });
   const lock = await lockCheckout(join(dist, '.prepare-lock'));
   try {
-    // Asked again, because whoever held the lock has probably done the work.
+    // Asked again, because the one that held the lock has probably done the work.
     if (needsInstall(purpose)) await installPackages(purpose, lock);
     await Promise.all([
       needsBuild(purpose) ? build(purpose, lock) : undefined,

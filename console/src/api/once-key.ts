@@ -4,8 +4,8 @@ import { useRef } from 'react';
  * The key of a request that creates something: the same for as long as the same is asked for, so that a press after a
  * lost answer creates nothing twice. `done` ends that, where the same may be asked for again.
  *
- * With a `place`, a dialog that is closed and opened again, or a reload, has the keys that it had, until `done`: whoever
- * gets no answer closes the dialog and looks.
+ * With a `place`, a dialog that is closed and opened again, or a reload, has the keys that it had, until `done`: an operator
+ * who gets no answer closes the dialog and looks.
  */
 export function useOnceKey(place?: string) {
   const known = useRef<Record<string, string>>({});
