@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { ownerOf } from '../../src/storage/directory-lock';
+import { lockDirectory, ownerOf } from '../../src/storage/directory-lock';
 
 const BUILT_LOCK = resolve(__dirname, '../../dist/src/storage/directory-lock.js');
 
@@ -35,6 +35,20 @@ describe('a data directory that two containers share', () => {
     const one = await startContained(directory);
     return one.take().finally(() => one.kill());
   }
+
+  test('a lock from before a restart of the machine is taken over after 10 s, which it says', async () => {
+    writeFileSync(
+      join(directory, 'lock-claim_old'),
+      JSON.stringify({ pid: process.pid, startedAt: '1', namespace: 'pid:[1]', boot: 'another' }),
+    );
+    const said: string[] = [];
+    const since = performance.now();
+    const release = await lockDirectory(directory, (text) => said.push(text));
+    expect(performance.now() - since).toBeLessThan(15_000);
+    expect(said).toEqual([expect.stringMatching(/^waiting up to 10 s for a sign of process \d+/)]);
+    release();
+    expect(readdirSync(directory)).toEqual([]);
+  }, 30_000);
 });
 
 /** A process with process ids of its own, as in a container, that takes the directory when it is told to. */
