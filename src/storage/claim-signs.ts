@@ -42,8 +42,8 @@ export async function giveSigns(directory: string, claim: string): Promise<() =>
     claim,
     (path) =>
       new Promise<boolean>((done) => {
-        // Some file systems have no sockets.
-        server.once('error', () => done(false)).listen(path, () => done(true));
+        // Some file systems have no sockets. Later errors, such as too many open files, concern only the one who knocks.
+        server.on('error', () => done(false)).listen(path, () => done(true));
       }),
   );
   const touching = setInterval(() => {

@@ -78,7 +78,7 @@ describeWithDatabase('log-ins by OpenID Connect', (database) => {
       issuer.person = { email, email_verified: verified };
       expect(await outcome()).toBe('/console/?error=oidc_email_unverified');
     }
-    issuer.person = { email: 'nobody@example.com', email_verified: true };
+    issuer.person = { email: 'stranger@example.com', email_verified: true };
     expect(await outcome()).toBe('/console/?error=oidc_unknown_user');
     const made = { email: 'disabled@example.com', role: 'admin' } as const;
     const admin = { workspaceId: service.workspace.workspace.id, role: 'owner' } as const;

@@ -2,10 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { lockDirectory, ownerOf } from '../../src/storage/directory-lock';
-
-const BUILT_LOCK = resolve(__dirname, '../../dist/src/storage/directory-lock.js');
+import { BUILT_LOCK, TAKE_AND_KEEP } from './taking-process';
 
 describe('a data directory that two containers share', () => {
   let directory: string;
@@ -74,15 +73,3 @@ async function startContained(directory: string) {
     },
   };
 }
-
-const TAKE_AND_KEEP = `
-  const [built, place] = process.argv.slice(1);
-  const { lockDirectory } = require(built);
-  process.stdin.once('data', () => {
-    Promise.resolve().then(() => lockDirectory(place)).then(
-      () => process.stdout.write('taken'),
-      () => process.stdout.write('refused'),
-    );
-  });
-  process.stdout.write('ready');
-`;

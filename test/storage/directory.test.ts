@@ -12,12 +12,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { StartupError } from '../../src/startup-error';
 import { lockDirectory, ownerOf } from '../../src/storage/directory-lock';
 import { until } from '../support/until';
-
-const BUILT_LOCK = resolve(__dirname, '../../dist/src/storage/directory-lock.js');
+import { BUILT_LOCK, TAKE_AND_KEEP } from './taking-process';
 
 describe('the lock on a data directory', () => {
   let directory: string;
@@ -124,18 +123,6 @@ describe('the lock on a data directory', () => {
     expect(readdirSync(directory)).toEqual(['lock-claim_other']);
   }, 60_000);
 });
-
-const TAKE_AND_KEEP = `
-  const [built, place] = process.argv.slice(1);
-  const { lockDirectory } = require(built);
-  process.stdin.once('data', () => {
-    Promise.resolve().then(() => lockDirectory(place)).then(
-      () => process.stdout.write('taken'),
-      () => process.stdout.write('refused'),
-    );
-  });
-  process.stdout.write('ready');
-`;
 
 async function refusal(action: () => Promise<unknown>): Promise<StartupError> {
   try {

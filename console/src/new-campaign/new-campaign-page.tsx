@@ -27,25 +27,14 @@ const texts = TEXTS.newCampaign;
 /** Who, what, when; then a dry run to check; then the start. What is typed survives a reload and a failed request. */
 export function NewCampaignPage() {
   const { draft, isKept, change, setAsked, clear } = useDraft();
-  /** Of exactly this content: a change takes it away, so that what is started is what was checked. */
-  const [checked, setChecked] = useState<{ key: string; found: DryRun }>();
   const form = useRef<HTMLFormElement>(null);
-  const requireUnchanged = useUnchanged(draft);
-  const check = useMutation({
-    mutationFn: async (of: Draft) => {
-      await requireUnchanged();
-      return dryRun(bodyOf(of), of.country);
-    },
-    onSuccess: ({ data }, of) => setChecked({ key: of.key, found: data }),
-  });
+  const { check, found, begin } = useCheck(draft);
   const make = useCreate(draft, setAsked, clear);
   const isMadeBefore = isProblem(make.error, 422, 'idempotency_key_reused');
-  const isChecked = checked?.key === draft.key;
+  const isChecked = found !== undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (!isReadable(form.current)) return;
-    setChecked(undefined);
-    check.mutate(draft);
+    if (isReadable(form.current)) begin();
   };
   return (
     <Page
@@ -83,9 +72,9 @@ export function NewCampaignPage() {
           </div>
         </Allowed>
       </form>
-      {checked && isChecked && (
+      {found && (
         <ReviewPart
-          found={checked.found}
+          found={found}
           when={draft.when}
           isFallback={draft.strategy === 'fallback' && draft.channels.length > 1}
           error={isSeen(make.error) || isMadeBefore ? null : make.error}
@@ -102,6 +91,24 @@ export function NewCampaignPage() {
       )}
     </Page>
   );
+}
+
+/** What a dry run found of exactly this content: a change takes it away, so that what is started is what was checked. */
+function useCheck(draft: Draft) {
+  const [checked, setChecked] = useState<{ key: string; found: DryRun }>();
+  const requireUnchanged = useUnchanged(draft);
+  const check = useMutation({
+    mutationFn: async (of: Draft) => {
+      await requireUnchanged();
+      return dryRun(bodyOf(of), of.country);
+    },
+    onSuccess: ({ data }, of) => setChecked({ key: of.key, found: data }),
+  });
+  const begin = () => {
+    setChecked(undefined);
+    check.mutate(draft);
+  };
+  return { check, found: checked?.key === draft.key ? checked.found : undefined, begin };
 }
 
 /**
