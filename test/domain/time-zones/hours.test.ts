@@ -128,7 +128,8 @@ test('the instant found is allowed by every rule in every zone, and nothing befo
           one += MINUTE_MS
         )
           looked.push(one);
-        for (const one of looked) if (one < end) expect([one, allowed(one)]).toEqual([one, false]);
+        // One expectation for all, because one for each of 200,000 minutes takes longer than what they expect.
+        expect(looked.filter((one) => one < end && allowed(one))).toEqual([]);
       },
     ),
     { numRuns: 60 },
