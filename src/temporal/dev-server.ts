@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, open, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -90,7 +90,16 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const start = async (ports: Ports, signal: AbortSignal) => {
     await clearLeftOver(files, options.log);
     await beginDatabase(files);
-    const running = await launch(options, files, ports, signal);
+    const running = await launch(options, files, ports, signal).catch(async (error: Error) => {
+      if (!WAS_NEVER_USED.test(error.message) || existsSync(files.unfinished)) throw error;
+      const aside = await setAside(files);
+      options.log.warn(
+        { aside },
+        'began the Temporal database anew, because its first start had not been completed',
+      );
+      await beginDatabase(files);
+      return launch(options, files, ports, signal);
+    });
     try {
       await finishDatabase(files);
     } catch (error) {
@@ -158,6 +167,21 @@ async function beginDatabase({ database, unfinished }: Files): Promise<void> {
   if (existsSync(database) && !existsSync(unfinished)) return;
   await writeFile(unfinished, '', { mode: 0o600 });
   for (const suffix of SQLITE_SUFFIXES) await rm(`${database}${suffix}`, { force: true });
+}
+
+/**
+ * Said of a file without the tables that a server writes to before it answers for the first time: earlier builds left
+ * such a file, and no `temporal.unfinished` beside it, when their first start was killed.
+ */
+const WAS_NEVER_USED = /no such table: (namespaces|namespace_metadata|cluster_metadata_info)\b/;
+
+/** Not deleted, because the file may be of another program. */
+async function setAside({ database }: Files): Promise<string> {
+  const aside = `${database}.incomplete`;
+  for (const suffix of SQLITE_SUFFIXES.filter((suffix) => existsSync(`${database}${suffix}`))) {
+    await rename(`${database}${suffix}`, `${aside}${suffix}`);
+  }
+  return aside;
 }
 
 /** SQLite itself leaves the last commits to the system, which a power cut would lose. */

@@ -176,6 +176,14 @@ test('a first start that found no room says so, and the next one begins anew', a
   expect(existsSync(join(dataDir, 'temporal.unfinished'))).toBe(false);
 });
 
+test('a database that an earlier build began and never completed is set aside', async () => {
+  writeFileSync(join(dataDir, 'temporal.db'), '');
+  const server = await start();
+  expect(await answers(server.address)).toBe(true);
+  expect(existsSync(join(dataDir, 'temporal.db.incomplete'))).toBe(true);
+  expect(existsSync(join(dataDir, 'temporal.unfinished'))).toBe(false);
+});
+
 test('it ends when its owner is killed', async () => {
   const owner = await startOwner(executable, dataDir);
   expect(isAlive(owner.serverPid)).toBe(true);
