@@ -83,7 +83,7 @@ async function startOnce(options: AppOptions): Promise<App> {
 }
 
 async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> {
-  const { config, log } = options;
+  const { config, log, signal } = options;
   let fail: (error: Error) => void = () => undefined;
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
@@ -94,15 +94,20 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   const https = options.http ? await openHttps(config.http, log, shutdown) : undefined;
   // Found first, because it may take minutes and nothing else should be half started meanwhile.
   const executable = config.temporal.address ? undefined : await findExecutable(options);
+  // Looked at before each part that takes a while, so that a stop need not wait for the whole start.
+  signal.throwIfAborted();
   const tracing = openTracingOf(options, shutdown);
   const database = await openDatabaseModule(options, shutdown, fail);
+  signal.throwIfAborted();
   const storage = await openStorageOf(options, database.url, shutdown);
   const recorded = await recordProcess({
     ...{ db: storage.tables<ProcessTables>(), log, buildId: config.workerBuildId },
     roles: [...(options.http ? (['http'] as const) : []), ...options.roles],
   });
   shutdown.add('list of processes', () => recorded.stop());
+  signal.throwIfAborted();
   const temporal = await openTemporalModule({ ...options, tracing }, executable, shutdown, fail);
+  signal.throwIfAborted();
   let credentials = await readCredentials(config.dataDir);
   const own = new OwnRequests();
   const service = openServiceGateways(
@@ -123,6 +128,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   if (http && !(database.isShared && credentials)) {
     credentials = await settleCredentials(config, http, credentials, temporal.address);
   }
+  signal.throwIfAborted();
   if (options.roles.length) await openWorkerModule(shared, shutdown, fail);
   if (http && !options.roles.includes('orchestrator'))
     void launchNotBegun(storage.tables<CampaignTables>(), launcher, log);
@@ -139,11 +145,11 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
 }
 
 async function openStorageOf(options: AppOptions, databaseUrl: string, shutdown: Shutdown): Promise<Storage> {
-  const { log } = options;
+  const { log, signal } = options;
   const storage = await withStartupRetry(
     () =>
       openStorage({
-        databaseUrl,
+        ...{ databaseUrl, signal },
         onIndex: (index) => log.debug({ index }, 'Building an index'),
         onLost: (error) =>
           log.warn({ err: error }, 'Building indexes and filling columns was interrupted; going on'),

@@ -204,13 +204,18 @@ export type OnNewer = (migrations: readonly string[]) => void;
  * plain SQL and go forward only. A migration that would wait for a lock makes every later statement on the table
  * wait behind it. It therefore gives up after `LIMITS.migrationLockMs`, and is tried again.
  */
-export async function migrateToLatest(kysely: Kysely<unknown>, onNewer: OnNewer = () => {}): Promise<void> {
+export async function migrateToLatest(
+  kysely: Kysely<unknown>,
+  onNewer: OnNewer = () => {},
+  signal: AbortSignal = new AbortController().signal,
+): Promise<void> {
   let newer = await migrationsOfNewerBuilds(kysely);
   if (newer.length > 0) onNewer(newer);
   for (let tries = 1; ; ) {
-    const error = await tryToMigrate(kysely, newer);
-    if (error === undefined) return;
     const known = newer;
+    const error = await cancelable(kysely, signal, (connection) => tryToMigrate(connection, known, signal));
+    signal.throwIfAborted();
+    if (error === undefined) return;
     newer = await migrationsOfNewerBuilds(kysely);
     if (newer.length > known.length) {
       // A newer build went on while this one waited for the lock, and Kysely refuses to run beside what it does not know.
@@ -219,11 +224,34 @@ export async function migrateToLatest(kysely: Kysely<unknown>, onNewer: OnNewer 
     }
     if (!isLockedOut(error) || tries === LIMITS.migrationTries) throw error;
     tries++;
-    await delay(LIMITS.migrationPauseMs);
+    await delay(LIMITS.migrationPauseMs, undefined, { signal });
   }
 }
 
-async function tryToMigrate(kysely: Kysely<unknown>, newer: readonly string[]): Promise<unknown> {
+/** Cancels the statement that runs when the signal comes: one on a large table, or the wait for another process that migrates. */
+async function cancelable<T>(
+  kysely: Kysely<unknown>,
+  signal: AbortSignal,
+  work: (connection: Kysely<unknown>) => Promise<T>,
+): Promise<T> {
+  return kysely.connection().execute(async (connection) => {
+    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(connection);
+    const cancel = () =>
+      void sql`select pg_cancel_backend(${rows[0]?.pid}::int)`.execute(kysely).catch(() => undefined);
+    signal.addEventListener('abort', cancel);
+    try {
+      return await work(connection);
+    } finally {
+      signal.removeEventListener('abort', cancel);
+    }
+  });
+}
+
+async function tryToMigrate(
+  kysely: Kysely<unknown>,
+  newer: readonly string[],
+  signal: AbortSignal,
+): Promise<unknown> {
   const migrator = new Migrator({
     db: kysely,
     // Numbers are assigned before the work begins, so that a lower number may come after a higher one. No
@@ -239,7 +267,10 @@ async function tryToMigrate(kysely: Kysely<unknown>, newer: readonly string[]): 
                 await sql`select set_config('lock_timeout', ${String(LIMITS.migrationLockMs)}, true)`.execute(
                   db,
                 );
-                for (const statement of splitStatements(text)) await sql.raw(statement).execute(db);
+                for (const statement of splitStatements(text)) {
+                  signal.throwIfAborted();
+                  await sql.raw(statement).execute(db);
+                }
               },
             },
           ]),

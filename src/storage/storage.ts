@@ -58,6 +58,8 @@ export interface StorageOptions {
   idleInTransactionMs?: number | undefined;
   /** How often is looked whether indexes of an earlier build may go. Shorter in tests. */
   retiredLookMs?: number | undefined;
+  /** Ends the opening before it is done. What was changed until then stays, and the next opening goes on. */
+  signal?: AbortSignal | undefined;
   onIndex?: OnIndex | undefined;
   onUpdate?: OnUpdate | undefined;
   onNewer?: OnNewer | undefined;
@@ -76,7 +78,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   let indexes: OnlineIndexes;
   let retiring: RetiredIndexes;
   try {
-    await migrateToLatest(kysely, options.onNewer);
+    await migrateToLatest(kysely, options.onNewer, options.signal);
     const small = await isSmall(kysely);
     updates = await updateGradually(kysely, gradualUpdates(), options.onUpdate, options.onLost);
     if (small) await updates.done;

@@ -136,6 +136,37 @@ describeWithDatabase('migrations', (database) => {
     }
   });
 
+  test('a stop ends a long statement, or the wait for another process that migrates, and the next start goes on', async () => {
+    const place = await database.place({ migrated: true });
+    const watching = await openStorage(place);
+    const inHand = async () => {
+      const { rows } = await sql<{ event: string }>`
+        select wait_event_type || ' ' || wait_event as event from pg_stat_activity
+        where datname = current_database() and state = 'active' and wait_event_type in ('Lock', 'Timeout')
+        order by 1`.execute(watching.tables());
+      return rows.map(({ event }) => event).join();
+    };
+    MIGRATIONS['9999-long'] = 'create table long ();\nselect pg_sleep(20);\n';
+    const stop = new AbortController();
+    try {
+      const migrates = openStorage({ ...place, signal: stop.signal }).catch((error: Error) => error.name);
+      await until('the statement runs', async () => (await inHand()) === 'Timeout PgSleep');
+      const waits = openStorage({ ...place, signal: stop.signal }).catch((error: Error) => error.name);
+      await until('the other process waits', async () => (await inHand()).startsWith('Lock advisory'));
+      const stoppedAt = performance.now();
+      stop.abort();
+      expect(await Promise.all([migrates, waits])).toEqual(['AbortError', 'AbortError']);
+      expect(performance.now() - stoppedAt).toBeLessThan(5_000);
+      expect(await inHand()).toBe('');
+      MIGRATIONS['9999-long'] = 'create table long ();\n';
+      await (await openStorage(place)).close();
+      await sql`select from long`.execute(watching.tables());
+    } finally {
+      delete MIGRATIONS['9999-long'];
+      await watching.close();
+    }
+  });
+
   test('many that open an empty database at once all find it migrated', async () => {
     const place = await database.place();
     const opened = await Promise.all(Array.from({ length: 8 }, () => openStorage({ ...place, poolSize: 2 })));
