@@ -1,4 +1,13 @@
-import { closeSync, openSync, readFileSync, readlinkSync, rmSync, statSync, utimesSync } from 'node:fs';
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -89,6 +98,25 @@ export async function givesSigns(
 export function removeSocket(directory: string, claim: string): void {
   rmSync(join(directory, socketOf(claim)), { force: true });
 }
+
+/**
+ * Removes what processes left that were killed before their claim was there. A socket without a claim may also be of a
+ * process that is about to write it, which takes a moment.
+ */
+export function removeStraySigns(directory: string): void {
+  const names = new Set(readdirSync(directory));
+  for (const name of names) {
+    const claim = /^(claim_\w+)\.sock$/.exec(name)?.[1];
+    const isStray = claim === undefined ? /^lock-\w+\.new$/.test(name) : !names.has(`lock-${claim}`);
+    if (!isStray) continue;
+    const file = join(directory, name);
+    const changedAt = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - changedAt > STRAY_AFTER_MS) rmSync(file, { force: true });
+  }
+}
+
+/** Long, because clocks of machines with the same storage differ. */
+const STRAY_AFTER_MS = 3_600_000;
 
 /** Not named like a claim, because an earlier build removes what it cannot read as one. */
 const socketOf = (claim: string) => `${claim.replace(/^lock-/, '')}.sock`;

@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StartupError } from '../startup-error';
 import { isNoRoom, NoRoomError } from '../supervision/full-disk';
-import { giveSigns, givesSigns, removeSocket, type Whereabouts, whereabouts } from './claim-signs';
+import {
+  giveSigns,
+  givesSigns,
+  removeSocket,
+  removeStraySigns,
+  type Whereabouts,
+  whereabouts,
+} from './claim-signs';
 import { newId } from './new-id';
 
 /**
@@ -42,6 +49,7 @@ export async function lockDirectory(
     try {
       putDown(claim, directory);
       other = await livingOwner(directory, name, onWait);
+      if (other === undefined) removeStraySigns(directory);
     } catch (error) {
       withdraw();
       throw error;

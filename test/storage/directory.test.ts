@@ -55,6 +55,15 @@ describe('the lock on a data directory', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
+  test('what a process left that was killed before its claim was there is removed later', async () => {
+    for (const name of ['claim_old.sock', 'lock-claim_old.new', 'claim_new.sock', 'other.sock']) {
+      writeFileSync(join(directory, name), '');
+      if (name !== 'claim_new.sock') utimesSync(join(directory, name), 1, 1);
+    }
+    (await lockDirectory(directory))();
+    expect(readdirSync(directory).sort()).toEqual(['claim_new.sock', 'other.sock']);
+  });
+
   test('of many that find the lock of a dead process at once, never two get it', async () => {
     for (let round = 0; round < 3; round++) {
       const place = join(directory, String(round));
