@@ -67,8 +67,20 @@ async function refuseFilled(databaseUrl) {
   });
 }
 
-/** A stop that is in force keeps its reason. A dump of a version that knew no stops is refused by it. */
+/** A stop that is in force keeps its reason. A dump of a version that knew no stops gets their table, as its migration makes it. */
 const STOP_ALL = `
+do $$ begin
+  if to_regclass('public.workspace_stops') is null then
+    create table public.workspace_stops (
+      workspace_id text primary key,
+      since timestamptz not null default now(),
+      stopped_by text,
+      reason text not null,
+      ended_at timestamptz
+    );
+    insert into public.kysely_migration values ('0051-workspace-stops', now()::text);
+  end if;
+end $$;
 insert into public.workspace_stops as s (workspace_id, reason) select id, '${REASON}' from public.workspaces
 on conflict (workspace_id) do update set since = now(), stopped_by = null, reason = excluded.reason, ended_at = null
 where s.ended_at is not null;`;

@@ -5,7 +5,10 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { sql } from 'kysely';
 import { Client } from 'pg';
+import { openStorage } from '../../src/storage/storage';
+import { openEarlier } from '../support/earlier-schema';
 import { answers, makeCluster } from '../support/postgres-server';
 import { ROOT } from '../support/root';
 import { runTied, type TiedProcess } from '../support/run-tied';
@@ -74,13 +77,34 @@ describe('a restore with a stop', () => {
     ).toEqual([{ name: 'a;b\\c', reason: 'restored from a backup' }]);
   });
 
+  test('stops a dump of a version that knew no stops, and the next start finds its schema complete', async () => {
+    await query(serverUrl, 'create database old');
+    const before = await openEarlier({ databaseUrl: urlOf('old') }, '0002');
+    await sql`insert into workspaces (id, name) values ('w', 'x')`.execute(before.tables());
+    await before.close();
+    await script('backup', 'old', join(directory, 'old'));
+    await query(serverUrl, 'create database old_back');
+    await script('restore', 'old_back', join(directory, 'old'), '--stop');
+
+    const storage = await openStorage({ databaseUrl: urlOf('old_back') });
+    const { rows } = await sql`
+      select workspace_id, reason from workspace_stops where ended_at is null`.execute(storage.tables());
+    await storage.close();
+    expect(rows).toEqual([{ workspace_id: 'w', reason: 'restored from a backup' }]);
+    const columns = `select column_name, data_type, is_nullable, column_default from information_schema.columns
+      where table_name = 'workspace_stops' order by 1`;
+    await query(serverUrl, 'create database fresh');
+    await (await openStorage({ databaseUrl: urlOf('fresh') })).close();
+    expect(await query(urlOf('old_back'), columns)).toEqual(await query(urlOf('fresh'), columns));
+  });
+
   test('leaves the database empty when the stop cannot be written', async () => {
-    const dump = await dumpOf('old', WORKSPACES);
-    await expect(script('restore', 'old_back', dump, '--stop')).rejects.toThrow('workspace_stops');
+    const dump = await dumpOf('other', 'create table things (id text)');
+    await expect(script('restore', 'other_back', dump, '--stop')).rejects.toThrow('kysely_migration');
     expect(
-      await query(urlOf('old_back'), "select tablename from pg_tables where schemaname = 'public'"),
+      await query(urlOf('other_back'), "select tablename from pg_tables where schemaname = 'public'"),
     ).toEqual([]);
-    await script('restore', 'old_back', dump);
-    expect(await query(urlOf('old_back'), 'select id from workspaces')).toEqual([{ id: 'w' }]);
+    await script('restore', 'other_back', dump);
+    expect(await query(urlOf('other_back'), 'select id from things')).toEqual([]);
   });
 });
