@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { inParallel } from '../../src/domain/in-parallel';
 import { LIMITS } from '../../src/domain/limits';
 import {
@@ -13,6 +14,9 @@ import { until } from '../support/until';
 const LIMIT_MS = 120_000;
 /** More than a worker takes on at once, so that those that wait would stop it if each held a place. */
 const WAITING = LIMITS.orchestratorActivities + 50;
+/** Of a campaign beside others, against one alone: a busy machine makes both slow, and a held place costs up to a minute. */
+const SLOWER = 4;
+const HELD_MS = 15_000;
 const FIFTY = 50;
 const EACH = 30;
 
@@ -53,29 +57,47 @@ describe('campaigns beside others that wait', () => {
     return sent + delivered + undelivered;
   };
 
+  /** Waits for as long as it goes on, since that depends on the machine. */
+  async function untilAll(handOvers: number): Promise<void> {
+    let [reached, since] = [0, Date.now()];
+    for (;;) {
+      const now = here.record('sms').handOvers;
+      if (now >= handOvers) return;
+      if (now > reached) [reached, since] = [now, Date.now()];
+      if (Date.now() - since > LIMIT_MS)
+        throw new Error(`${reached} of ${handOvers} handed over, and no other for ${LIMIT_MS} ms`);
+      await delay(500);
+    }
+  }
+
+  async function timeOf(contacts: number, prefix: string): Promise<number> {
+    const id = await start(await createList(here.api, contacts, prefix));
+    const begun = Date.now();
+    await untilPhase(here.api, id, ['completed'], LIMIT_MS);
+    return Date.now() - begun;
+  }
+
   test('a campaign starts and ends while more wait for an hour than a worker has places', async () => {
+    const before = here.record('sms').handOvers;
     const waiting = new Array<string>(WAITING);
     await inParallel([...waiting.keys()], 8, async (i) => {
       waiting[i] = await start(pair, { delivery: { ratePerSecond: 1 / 3_600 } });
     });
-    await until('the first of each', () => here.record('sms').handOvers >= WAITING, LIMIT_MS, 500);
+    await untilAll(before + WAITING);
     const beside = await start(await createList(here.api, 100, 'beside'));
     await untilPhase(here.api, beside, ['completed'], LIMIT_MS);
     await here.api.expect('POST', `/api/campaign/${waiting[0]}/cancel`);
     await untilPhase(here.api, waiting[0] ?? '', ['canceled'], LIMIT_MS);
-  }, 300_000);
+  }, 1_200_000);
 
   test('eight campaigns with a pace all go on, and hold no place that another campaign needs', async () => {
+    const alone = await timeOf(200, 'alone');
     const list = await createList(here.api, 600, 'paced');
     const paced = new Array<string>(8);
     for (const i of paced.keys()) paced[i] = await start(list, { delivery: { ratePerSecond: 2 } });
     const goesOn = async () => (await Promise.all(paced.map(accepted))).every((count) => count >= 10);
-    await until('ten of each', goesOn, 30_000, 500);
-    const beside = await start(await createList(here.api, 200, 'quick'));
-    const begun = Date.now();
-    await untilPhase(here.api, beside, ['completed'], LIMIT_MS);
-    // Each of the eight holds its place for up to a minute, if it holds one.
-    expect(Date.now() - begun).toBeLessThan(20_000);
+    await until('ten of each', goesOn, LIMIT_MS, 500);
+    expect(await timeOf(200, 'quick')).toBeLessThan(SLOWER * alone + HELD_MS);
     for (const id of paced) await here.api.expect('POST', `/api/campaign/${id}/cancel`);
   }, 300_000);
 
