@@ -54,12 +54,13 @@ export function createInboundParts({
       `.execute(db);
     },
     async takeWhole(take) {
+      await closeOverdue(db, provider);
       const { rows } = await sql<Whole>`
         select from_address, to_address, min(id) as id, max(created_at) as at, array_agg(id) as ids,
           string_agg(octets, ''::bytea order by number) as octets
         from inbound_parts where provider = ${provider}
         group by from_address, to_address, reference, parts
-        having count(*) = parts or min(created_at) < now() - ${LIMITS.inboundPartsMs} * interval '1 millisecond'
+        having count(*) = parts
         limit ${LIMITS.receiptBatch}
       `.execute(db);
       if (rows.length === 0) return;
@@ -75,6 +76,38 @@ export function createInboundParts({
     },
   };
 }
+
+/**
+ * Makes what has waited long enough a message of one part, under a number of its own. Its rest may be stored while it is
+ * given, so that another process would give the whole as well, with the same id and another text.
+ */
+async function closeOverdue(db: Kysely<MessagingTables>, provider: string): Promise<void> {
+  const overdue = sql`
+    select from_address, to_address, reference, parts from inbound_parts where provider = ${provider}
+    group by from_address, to_address, reference, parts
+    having count(*) < parts and min(created_at) < now() - ${LIMITS.inboundPartsMs} * interval '1 millisecond'
+  `;
+  if ((await overdue.execute(db)).rows.length === 0) return;
+  await db.transaction().execute(async (tx) => {
+    // Of two processes at once, each might take some of a message's parts.
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`inbound parts of ${provider}`}, 0))`.execute(
+      tx,
+    );
+    await sql`
+      with gone as (
+        delete from inbound_parts i using (${overdue}) o where i.provider = ${provider}
+          and (i.from_address, i.to_address, i.reference, i.parts) = (o.from_address, o.to_address, o.reference, o.parts)
+        returning i.*
+      )
+      insert into inbound_parts (provider, from_address, to_address, reference, parts, number, id, octets, created_at)
+      -- Those of centres are not negative.
+      select provider, from_address, to_address, -ceil(random() * ${REFERENCES})::int, 1, 1, min(id),
+        string_agg(octets, ''::bytea order by number), max(created_at)
+      from gone group by provider, from_address, to_address, reference, parts
+    `.execute(tx);
+  });
+}
+const REFERENCES = 2_000_000_000;
 
 interface Whole {
   from_address: string;

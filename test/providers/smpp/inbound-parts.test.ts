@@ -91,4 +91,24 @@ describeWithDatabase('what a subscriber writes in several parts', (database) => 
     await sql`update inbound_parts set created_at = now() - interval '301 seconds'`.execute(db);
     expect(await taken()).toMatchObject([{ text: 'new' }]);
   });
+
+  test('is given once when its last part is stored by another process while it is given as far as it came', async () => {
+    const given: string[] = [];
+    const other = createInboundParts({ db, provider: `smpp${opened}` });
+    await inboundParts.keep([part(1, 'ST'), part(2, 'O', 3), part(1, 'ST', 3)]);
+    await sql`update inbound_parts set created_at = now() - interval '301 seconds'`.execute(db);
+    await inboundParts.takeWhole(async (messages) => {
+      await other.keep([part(3, 'P', 3)]);
+      await other.takeWhole(
+        async (those) => void given.push(...those.map(({ id, text }) => `${id} ${text}`)),
+      );
+      given.push(...messages.map(({ id, text }) => `${id} ${text}`));
+    });
+    expect([...new Set(given)].map((one) => one.split(' ')[1])).toEqual(
+      expect.arrayContaining(['ST', 'STO']),
+    );
+    expect(new Set(given).size).toBe(2);
+    await sql`update inbound_parts set created_at = now() - interval '301 seconds'`.execute(db);
+    expect(await taken()).toMatchObject([{ text: 'P' }]);
+  });
 });
