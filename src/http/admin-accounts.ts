@@ -206,12 +206,12 @@ const changeAccount: Operation = {
   access: { role: 'owner' },
   summary: 'Change an account',
   description:
-    'Members of `settings` and `secrets` are changed one by one; null takes one away. A refused account is tried at once with one message, and opens when that is taken. A channel for which a route names the account cannot be taken away.',
+    'Members of `settings` and `secrets` are changed one by one; null takes one away. A refused account is tried at once with one message, and opens when that is taken. A channel for which a route names the account cannot be taken away, nor the `url` or `idempotent` of a carrier that is to get messages again which it may have taken.',
   body: jsonBody(accountChange, { slower: { ratePerSecond: 20 } }),
   answers: {
     200: json('Changed.', oneAccount, answered(200, 'Account changed', { ...ACCOUNT, ratePerSecond: 20 })),
   },
-  errors: ['environment_account', 'account_routed', 'dependency_down'],
+  errors: ['environment_account', 'account_routed', 'account_busy', 'dependency_down'],
 };
 
 const deleteAccount: Operation = {

@@ -273,7 +273,7 @@ describeWithDatabase('administration of accounts and routes', (database) => {
     expect((await call('DELETE', `/accounts/${id}`)).status).toBe(200);
   });
 
-  test('an account with messages under way is not deleted', async () => {
+  test('an account with messages under way is not deleted, nor an idempotent one led to another carrier', async () => {
     const id = await make();
     const batch = { id: 'bat_1', lane: 'lane_1', fence: 1, provider: `http:${id}`, message_ids: ['msg_1'] };
     await db
@@ -283,7 +283,13 @@ describeWithDatabase('administration of accounts and routes', (database) => {
     await db.insertInto('handover_batches').values(batch).execute();
     const refused = await call('DELETE', `/accounts/${id}`);
     expect([refused.status, refused.body.code]).toEqual([409, 'account_busy']);
+    const settings = (more: object) => call('PATCH', `/accounts/${id}`, { settings: more });
+    const other = { url: 'https://other.example/', idempotent: true };
+    expect((await settings(other)).body.code).toBe('account_busy');
+    expect((await settings({ idempotent: true })).status).toBe(200);
+    expect((await settings({ idempotent: false })).body.code).toBe('account_busy');
     await db.deleteFrom('handover_batches').where('id', '=', 'bat_1').execute();
+    expect((await settings(other)).status).toBe(200);
     expect((await call('DELETE', `/accounts/${id}`)).status).toBe(200);
   });
 

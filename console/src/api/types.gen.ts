@@ -5278,10 +5278,10 @@ export type ChangeAccountErrors = {
         code?: 'request_timeout';
     };
     /**
-     * Account is made by the environment (`environment_account`). A route names the account (`account_routed`).
+     * Account is made by the environment (`environment_account`). A route names the account (`account_routed`). Messages are under way by the account (`account_busy`).
      */
     409: Problem & {
-        code?: 'environment_account' | 'account_routed';
+        code?: 'environment_account' | 'account_routed' | 'account_busy';
     };
     /**
      * Body too large (`body_too_large`).

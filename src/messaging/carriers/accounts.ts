@@ -21,7 +21,7 @@ export interface Accounts {
   create(input: AccountInput, generator?: IdGenerator): Promise<Account>;
   /** Those of a request that do not exist. It may be malformed; what is no list names none. */
   unknownWorkspaces(given: unknown): Promise<FieldError[]>;
-  /** `check` checks the resulting account like a new one. */
+  /** `check` checks the resulting account like a new one. Throws `account_routed` and `account_busy`. */
   change(id: string, change: AccountChange, check: (body: unknown) => AccountInput): Promise<Account>;
   secretsOf(id: string): Promise<Record<string, unknown>>;
   /** Senders that the carriers of these accounts refuse, by account. */
@@ -118,6 +118,10 @@ async function update(
   const input = inputOf(row, secrets);
   await refuseUnknownWorkspaces(tx, input.workspaces);
   await refuseRoutedChannels(tx, row, input.channels);
+  if (leavesCarrier(row.settings, input.settings)) {
+    const remedy = 'make an account of its own for another carrier, or change this one when they are done';
+    await refuseBusy(tx, toAccount(row), remedy);
+  }
   const proofsStay = isDeepStrictEqual(before, proofsOf(input.settings, input.secrets));
   const after = await tx
     .updateTable('accounts')
@@ -135,14 +139,23 @@ async function update(
 async function remove(tx: Tx, id: string): Promise<void> {
   const account = toAccount(await find(tx, id));
   await refuseRoutedChannels(tx, { id, channels: [...CHANNELS] }, []);
-  await refuseBusy(tx, account);
+  await refuseBusy(tx, account, 'disable it, and delete it when they are done');
   await tx.deleteFrom('account_pauses').where('account_id', '=', id).execute();
   await tx.deleteFrom('account_senders').where('account_id', '=', id).execute();
   await tx.updateTable('accounts').set({ deleted_at: sql<Date>`now()` }).where('id', '=', id).execute();
 }
 
+/**
+ * What a carrier has perhaps taken is given again with its key. No other carrier knows that, and one that is idempotent no longer
+ * would send it twice.
+ */
+function leavesCarrier(before: Record<string, unknown>, after: Record<string, unknown>): boolean {
+  if (before.idempotent === true && after.idempotent !== true) return true;
+  return after.idempotent === true && before.url !== after.url;
+}
+
 /** A call is steered by its account until it ends, which is within its lease even if no end is reported. */
-async function refuseBusy(tx: Tx, account: Account): Promise<void> {
+async function refuseBusy(tx: Tx, account: Account, remedy: string): Promise<void> {
   const { id, settings } = account;
   const provider = providerName(account);
   // What may have been taken there and is tried again waits for this account alone (domain/route.ts).
@@ -156,10 +169,7 @@ async function refuseBusy(tx: Tx, account: Account): Promise<void> {
   const [busy] = rows;
   if (!busy?.messages && !busy?.calls) return;
   const what = busy.messages ? 'Messages' : 'Calls';
-  throw new DomainError(
-    'account_busy',
-    `${what} are under way by account ${id}; disable it, and delete it when they are done`,
-  );
+  throw new DomainError('account_busy', `${what} are under way by account ${id}; ${remedy}`);
 }
 
 export const live = (db: Kysely<MessagingTables>) =>

@@ -227,10 +227,15 @@ describeWithDatabase('failover', (database) => {
     await expect(owner.accounts.remove(knowing.id)).rejects.toMatchObject({ code: 'account_routed' });
     await owner.routes.put([]);
     await expect(owner.accounts.remove(knowing.id)).rejects.toMatchObject({ code: 'account_busy' });
+    // Another carrier does not know the key of the message, and one that is not idempotent knows none.
+    for (const settings of [{ url: 'https://other.example/' }, { idempotent: false }, { idempotent: null }])
+      await expect(owner.change(knowing, { settings })).rejects.toMatchObject({ code: 'account_busy' });
+    await owner.change(knowing, { settings: { url }, secrets: { headers: { authorization: 'Bearer 2' } } });
     await owner.change(knowing, { disabled: false });
     await delivery.carriersChanged();
     await until('it is sent', async () => (await rig.states()).perhaps === 'sent');
     expect(first.of('perhaps')).toEqual(['reset after the request', 'taken']);
+    await owner.change(knowing, { settings: { url: 'https://other.example/' } });
   });
 
   test('whatever the first account does to each of many messages, none is with both', async () => {
