@@ -119,7 +119,8 @@ async function update(
   await refuseUnknownWorkspaces(tx, input.workspaces);
   await refuseRoutedChannels(tx, row, input.channels);
   if (leavesCarrier(row.settings, input.settings)) {
-    const remedy = 'make an account of its own for another carrier, or change this one when they are done';
+    const remedy =
+      'disable it, and change it when they are done, or make another account for another carrier';
     await refuseBusy(tx, toAccount(row), remedy);
   }
   const proofsStay = isDeepStrictEqual(before, proofsOf(input.settings, input.secrets));

@@ -238,6 +238,22 @@ describeWithDatabase('failover', (database) => {
     await owner.change(knowing, { settings: { url: 'https://other.example/' } });
   });
 
+  test('an account that knows messages again and has got none can be led to another address', async () => {
+    const knowing = await owner.make({ settings: { url: 'https://carrier.example/', idempotent: true } });
+    await owner.routes.put([{ channel: 'sms', accounts: [{ account: knowing.id }] }]);
+    accounts = [knowing];
+    await first.close();
+    const delivery = await start(true);
+    await delivery.accept(rig.workspaceId, rig.sms('waits'));
+    await until('it is paused', () =>
+      delivery.accounts().some(({ account, state }) => account === knowing.id && state === 'paused'),
+    );
+    await owner.change(knowing, { settings: { url: 'https://other.example/' } });
+    await first.listen();
+    await delivery.carriersChanged();
+    await until('it is sent', () => first.requests.length === 1);
+  });
+
   test('whatever the first account does to each of many messages, none is with both', async () => {
     const delivery = await start(false, SILENT_MS);
     const ending = fc.constantFrom(...(Object.keys(ENDINGS) as Ending[]));
