@@ -105,6 +105,31 @@ describeWithDatabase('log-ins by OpenID Connect', (database) => {
     expect(await outcome()).toBe('/console/?error=oidc_failed');
   });
 
+  test('a token that is signed with a key of just now is taken', async () => {
+    expect(await outcome()).toBe('/console/');
+    for (const _ of [1, 2]) {
+      await issuer.rotate();
+      expect(await outcome()).toBe('/console/');
+    }
+  });
+
+  test('made-up key ids have the keys of the provider read a few times, and keep no person out', async () => {
+    expect(await outcome()).toBe('/console/');
+    const started = Date.now();
+    for (const later of [0, 70_000]) {
+      const clock = jest.spyOn(Date, 'now').mockReturnValue(started + later);
+      issuer.keysRead = 0;
+      for (let i = 0; i < 12; i++) {
+        issuer.spoil = { keyId: `made-up-${i}` };
+        expect(await outcome()).toBe('/console/?error=oidc_failed');
+      }
+      expect(issuer.keysRead).toBeLessThanOrEqual(6);
+      clock.mockRestore();
+    }
+    issuer.spoil = {};
+    expect(await outcome()).toBe('/console/');
+  });
+
   test('where classes of log-in are demanded, one that is said to be of another or of none is refused', async () => {
     acrValues.push('urn:example:two-factors', 'phr');
     const first = await service.call('GET', '/api/session/oidc');

@@ -17,13 +17,29 @@ export interface OidcIssuer {
   person: Person;
   algorithm: 'RS256' | 'ES256' | 'HS256';
   /** Changes what is signed, as a provider that is wrong or is not the one. */
-  spoil: { claims?: Record<string, unknown>; foreignKey?: boolean; refuse?: boolean; broken?: 503 | 'html' };
+  spoil: {
+    claims?: Record<string, unknown>;
+    foreignKey?: boolean;
+    refuse?: boolean;
+    broken?: 503 | 'html';
+    /** Names a key that the provider does not have. */
+    keyId?: string;
+  };
+  /** Signs with new keys from now on, under new ids. */
+  rotate(): Promise<void>;
+  /** How often its keys were read. */
+  keysRead: number;
   close(): Promise<void>;
 }
 
 export async function startOidcIssuer(): Promise<OidcIssuer> {
   const { exportJWK, generateKeyPair, SignJWT } = await import('jose');
-  const keys = { RS256: await generateKeyPair('RS256'), ES256: await generateKeyPair('ES256') };
+  const newKeys = async () => ({
+    RS256: await generateKeyPair('RS256'),
+    ES256: await generateKeyPair('ES256'),
+  });
+  let keys = await newKeys();
+  let generation = 1;
   const foreign = await generateKeyPair('RS256');
   const codes = new Map<string, URLSearchParams>();
   const server = createServer((request, reply) => {
@@ -33,7 +49,11 @@ export async function startOidcIssuer(): Promise<OidcIssuer> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const issuer: OidcIssuer = {
     ...{ url, clientId: 'fanfare', clientSecret: 'a secret: of 20 chars', algorithm: 'RS256' },
-    ...{ person: {}, spoil: {} },
+    ...{ person: {}, spoil: {}, keysRead: 0 },
+    async rotate() {
+      keys = await newKeys();
+      generation += 1;
+    },
     close: () => new Promise<void>((done) => server.close(() => done())),
   };
 
@@ -53,9 +73,10 @@ export async function startOidcIssuer(): Promise<OidcIssuer> {
       });
     }
     if (pathname === '/jwks') {
+      issuer.keysRead += 1;
       const jwks = Object.entries(keys).map(async ([alg, { publicKey }]) => ({
         ...(await exportJWK(publicKey)),
-        ...{ alg, kid: alg, use: 'sig' },
+        ...{ alg, kid: `${alg}-${generation}`, use: 'sig' },
       }));
       return void send({ keys: await Promise.all(jwks) });
     }
@@ -92,7 +113,7 @@ export async function startOidcIssuer(): Promise<OidcIssuer> {
   function idToken(asked: URLSearchParams): Promise<string> {
     const { algorithm: alg, person, spoil, clientId, clientSecret } = issuer;
     const signing = new SignJWT({ nonce: asked.get('nonce'), ...person, ...spoil.claims })
-      .setProtectedHeader({ alg, kid: alg })
+      .setProtectedHeader({ alg, kid: spoil.keyId ?? `${alg}-${generation}` })
       .setSubject('person-1')
       .setIssuedAt();
     if (spoil.claims?.iss === undefined) signing.setIssuer(url);
