@@ -59,6 +59,9 @@ const STORES = [localStorage, sessionStorage];
 /** Whose drafts a store holds. */
 const OWNER_KEY = 'fanfare.user';
 
+/** Whether a session began in this browser that no person has ended by signing out. */
+export const hadSession = (): boolean => STORES.some((store) => store.getItem(OWNER_KEY) !== null);
+
 /** A session may end without `signOut`, and another person may sign in after it, here or on another page. */
 function begin({ id }: User): void {
   actAs(id);

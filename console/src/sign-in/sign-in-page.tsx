@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useRouter } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { isProblem } from '../api/problem';
-import { isOidcOffered, oidcAddress, sessionQuery, signIn } from '../api/session';
+import { hadSession, isOidcOffered, oidcAddress, sessionQuery, signIn } from '../api/session';
 import { Button } from '../design/button';
 import { Field } from '../design/field';
 import { Page } from '../design/page';
@@ -18,7 +18,7 @@ export function SignInPage() {
   return (
     <main className="alone" id="main">
       <Page title={texts.title}>
-        {back && <p className="notice">{texts.ended}</p>}
+        {back && hadSession() && <p className="notice">{texts.ended}</p>}
         {error && <p className="notice bad">{refusalOf(error)}</p>}
         <SignInForm back={back} />
         {isOidcOffered && (
