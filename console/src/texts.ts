@@ -51,6 +51,8 @@ export const TEXTS = {
     all: 'All',
     requestId: 'Request id {id}',
     unreachable: 'The server could not be reached. Check that Fanfare runs and that you are connected.',
+    noAnswer:
+      'The server has not answered within {seconds} s. Try again; if this stays so, look whether Fanfare and its database are overloaded.',
     notKept:
       'This is too large for the browser to keep: what you typed last is lost if this page is reloaded or closed before it is sent.',
     cutOff:

@@ -26,6 +26,20 @@ describeWithDatabase('the console under faults', (database) => {
 
   const open = (path: string) => signedInAt(browser, api.url, user, path);
 
+  test('a page whose reading never ends says so after a minute, and reads once more when asked', async () => {
+    const { page, close } = await open('/account');
+    await page.clock.install();
+    await page.route('**/api/webhook?**', () => undefined);
+    await page.goto(`${api.url}/console/webhooks`);
+    await page.getByText('Loading').waitFor({ state: 'attached' });
+    await page.clock.fastForward(61_000);
+    await page.getByText('The server has not answered within 60 s').waitFor();
+    await page.unroute('**/api/webhook?**');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('button', { name: 'New webhook' }).first().waitFor();
+    await close();
+  }, 60_000);
+
   test('a session has ended only where there was one', async () => {
     const ended = 'Your session has ended';
     const { page, close } = await openPage(browser);

@@ -1,4 +1,5 @@
-import { problemOf, Unreachable } from './problem';
+import { endAfter } from './end-after';
+import { NoAnswer, problemOf, Unreachable } from './problem';
 import { reachability } from './reachability';
 
 /**
@@ -18,6 +19,13 @@ type Given<Data extends Operation> = Pick<Data, Extract<keyof Data, 'path' | 'qu
   /** Sent with what creates something, so that a repeated press creates nothing twice. */
   idempotencyKey?: string;
 };
+
+/**
+ * For reading, because a network that swallows a connection, or a server that hangs, never says so: the page would be
+ * "loading" for ever. The slowest answers, about millions of recipients, take seconds. What changes something is not
+ * given up, because a second try is not free there.
+ */
+const READ_WITHIN_MS = 60_000;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -44,19 +52,42 @@ export async function call<Data extends Operation, Answer>(
     signal?: AbortSignal;
     idempotencyKey?: string;
   };
-  const response = await send(addressOf(url, path, query), {
-    method,
-    signal: signal ?? null,
-    headers: {
-      accept: 'application/json',
-      ...(body === undefined ? {} : { 'content-type': contentTypeOf(body) }),
-      ...headersOfUser(),
-      ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-    },
-    body: body === undefined ? null : body instanceof Blob ? body : JSON.stringify(body),
-  });
-  if (!response.ok) throw await problemOf(response);
-  return (response.status === 204 ? undefined : await response.json()) as Answer;
+  const ask = async (until: AbortSignal | undefined) => {
+    const response = await send(addressOf(url, path, query), {
+      method,
+      signal: until ?? null,
+      headers: {
+        accept: 'application/json',
+        ...(body === undefined ? {} : { 'content-type': contentTypeOf(body) }),
+        ...headersOfUser(),
+        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+      },
+      body: body === undefined ? null : body instanceof Blob ? body : JSON.stringify(body),
+    });
+    if (!response.ok) throw await problemOf(response);
+    return (response.status === 204 ? undefined : await response.json()) as Answer;
+  };
+  return method === 'GET' ? within(READ_WITHIN_MS, signal, ask) : ask(signal);
+}
+
+/** Also the end of the answer has to be there by then. */
+async function within<Answer>(
+  ms: number,
+  signal: AbortSignal | undefined,
+  ask: (until: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  const begun = performance.now();
+  const limit = endAfter(ms, signal);
+  try {
+    return await ask(limit.signal);
+  } catch (error) {
+    if (!limit.isOver()) throw error;
+    // A server that has answered others meanwhile is there, and only this is slow.
+    if (reachability.reachedAt() <= begun) reachability.set(false);
+    throw new NoAnswer(ms / 1_000, { cause: error });
+  } finally {
+    limit.stop();
+  }
 }
 
 const contentTypeOf = (body: unknown) =>

@@ -1,3 +1,4 @@
+import { endAfter } from './end-after';
 import { problemOf } from './problem';
 
 /**
@@ -26,7 +27,7 @@ export async function follow(address: string, options: LiveOptions): Promise<voi
   let lastId = '';
   let failures = 0;
   while (!signal.aborted) {
-    const silence = endSilence(signal);
+    const silence = endAfter(SILENT_MS, signal);
     try {
       const response = await fetch(address, {
         signal: silence.signal,
@@ -39,7 +40,7 @@ export async function follow(address: string, options: LiveOptions): Promise<voi
         throw await problemOf(response);
       }
       failures = 0;
-      await readEvents(response, silence.heard, (event) => {
+      await readEvents(response, silence.again, (event) => {
         lastId = event.id ?? lastId;
         if (event.data !== '') onEvent(JSON.parse(event.data));
       });
@@ -75,25 +76,6 @@ async function readEvents(
     rest = blocks.pop() ?? '';
     for (const block of blocks) onEvent(eventOf(block));
   }
-}
-
-/** Aborts as `outer` does, and when nothing was heard for too long. */
-function endSilence(outer: AbortSignal) {
-  const inner = new AbortController();
-  const abort = () => inner.abort();
-  let timer = setTimeout(abort, SILENT_MS);
-  outer.addEventListener('abort', abort);
-  return {
-    signal: inner.signal,
-    heard(): void {
-      clearTimeout(timer);
-      timer = setTimeout(abort, SILENT_MS);
-    },
-    stop(): void {
-      clearTimeout(timer);
-      outer.removeEventListener('abort', abort);
-    },
-  };
 }
 
 export function eventOf(block: string): ServerEvent {

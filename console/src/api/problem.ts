@@ -28,6 +28,18 @@ export class Unreachable extends Error {
   override name = 'Unreachable';
 }
 
+/** The server may have got the request, and was not waited for any longer. */
+export class NoAnswer extends Error {
+  override name = 'NoAnswer';
+
+  constructor(
+    readonly seconds: number,
+    options: ErrorOptions,
+  ) {
+    super('The server has not answered', options);
+  }
+}
+
 export async function problemOf(response: Response): Promise<ApiProblem> {
   const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   const text = (key: string) => (typeof body[key] === 'string' ? (body[key] as string) : undefined);

@@ -1,5 +1,5 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
-import { ApiProblem, isProblem } from './problem';
+import { ApiProblem, isProblem, NoAnswer } from './problem';
 
 interface Endings {
   /** The server no longer knows the session. */
@@ -30,8 +30,12 @@ export function createQueries({ onSignedOut, onAnotherUser }: Endings): QueryCli
     defaultOptions: {
       queries: {
         staleTime: 5_000,
-        // What the server has judged stays as it is; what did not reach it is worth more tries.
-        retry: (failures, error) => failures < 2 && !(error instanceof ApiProblem && error.status < 500),
+        // What the server has judged stays as it is; what did not reach it is worth more tries. What it is too slow for is
+        // asked again by the person only, who has waited long enough.
+        retry: (failures, error) =>
+          failures < 2 &&
+          !(error instanceof ApiProblem && error.status < 500) &&
+          !(error instanceof NoAnswer),
         // Also without a network as the browser sees it: the server is often on the same machine.
         networkMode: 'always',
       },

@@ -12,7 +12,7 @@ export function AbsentPerson({ id, to }: { id: string; to: string }) {
   const found = useQuery(absentQuery(id, to));
   if (found.isPending) return <Skeleton lines={2} />;
   if (found.error && !isProblem(found.error, 404) && !isProblem(found.error, 422))
-    return <ErrorState error={found.error} />;
+    return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
   if (!found.data)
     return <EmptyState title={texts.people.none}>{found.error?.message ?? texts.people.noneText}</EmptyState>;
   const { summary, skipped } = found.data;

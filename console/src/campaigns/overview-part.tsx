@@ -33,9 +33,9 @@ const TimelinePart = lazy(async () => ({ default: (await import('./timeline')).T
 
 export function OverviewPart() {
   const { id } = route.useParams();
-  const { data: campaign, error } = useQuery(campaignQuery(id));
+  const { data: campaign, error, refetch } = useQuery(campaignQuery(id));
   const isLive = useProgress(id, campaign?.phase);
-  if (!campaign) return error ? <ErrorState error={error} /> : <Skeleton />;
+  if (!campaign) return error ? <ErrorState error={error} onRetry={() => void refetch()} /> : <Skeleton />;
   return (
     <div className="stack">
       <Facts campaign={campaign} isLive={isLive} />

@@ -19,8 +19,8 @@ const route = getRouteApi('/signed-in/campaigns/$id/settings');
 
 export function SettingsPart() {
   const { id } = route.useParams();
-  const { data, error } = useQuery(campaignQuery(id));
-  if (!data) return error ? <ErrorState error={error} /> : <Skeleton />;
+  const { data, error, refetch } = useQuery(campaignQuery(id));
+  if (!data) return error ? <ErrorState error={error} onRetry={() => void refetch()} /> : <Skeleton />;
   return (
     <div className="stack">
       <Allowed from="editor" label={texts.save}>

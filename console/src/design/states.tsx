@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { ApiProblem, Unreachable } from '../api/problem';
+import { ApiProblem, NoAnswer, Unreachable } from '../api/problem';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 import { Button } from './button';
@@ -49,6 +49,7 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
 
 export function messageOf(error: unknown): string {
   if (error instanceof Unreachable) return TEXTS.common.unreachable;
+  if (error instanceof NoAnswer) return fill(TEXTS.common.noAnswer, { seconds: error.seconds });
   return error instanceof Error ? error.message : String(error);
 }
 

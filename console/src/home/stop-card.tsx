@@ -15,7 +15,7 @@ const texts = TEXTS.home.stop;
 
 /** Stopping all that a workspace sends, with what that does in words, and letting it go on. */
 export function StopCard() {
-  const { data: found, error } = useQuery(stopQuery);
+  const { data: found, error, refetch } = useQuery(stopQuery);
   const [isAsking, setAsking] = useState(false);
   const queries = useQueryClient();
   const end = useMutation({
@@ -24,7 +24,7 @@ export function StopCard() {
   });
   const stopped = found && 'since' in found ? found : null;
   // Once it is known, a try that fails hides neither the button nor what is typed in its dialog.
-  if (error && found === undefined) return <ErrorState error={error} />;
+  if (error && found === undefined) return <ErrorState error={error} onRetry={() => void refetch()} />;
   return (
     <section className={stopped ? 'notice bad stack tight' : 'card stack tight'} aria-labelledby="stop">
       <h2 id="stop">{stopped ? texts.stopped : texts.title}</h2>

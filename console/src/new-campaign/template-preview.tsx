@@ -14,10 +14,10 @@ const texts = TEXTS.newCampaign.preview;
 export function TemplatePreview({ draft, channel }: { draft: Draft; channel: ChannelName }) {
   // It stays open while the next one is read, which another recipient or version needs.
   const [isOpen, setOpen] = useState(false);
-  const { data, error, isPending } = useQuery(previewQuery(draft, channel));
+  const { data, error, isPending, refetch } = useQuery(previewQuery(draft, channel));
   if (draft[channel].templateId === '') return null;
   if (isPending) return <Skeleton lines={2} />;
-  if (error) return <ErrorState error={error} />;
+  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
   return (
     <details
       className="stack tight"
