@@ -99,6 +99,10 @@ export const TEXTS = {
   imports: {
     submit: 'Import',
     stop: 'Stop',
+    leaveTitle: 'The import is still under way',
+    leaveText:
+      'If you leave now, it stops. Rows that are stored by then stay; the file can be imported again.',
+    leave: 'Stop the import and leave',
     file: 'CSV file',
     drop: 'Choose a file, or drop one here.',
     chosen: '{name}, {size} kB',

@@ -1,16 +1,18 @@
 /** Proves what the console says and keeps when a server is slow, a session ends, or a page is left in the middle. */
 
 import type { Browser } from 'playwright-core';
-import { newWorkspace } from '../http/service';
+import { bearerFor, newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { openPage, startBrowser } from '../support/browser';
 import { builtConsole } from '../support/console';
 import { signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
+import { until } from '../support/until';
 
 describeWithDatabase('the console under faults', (database) => {
   let browser: Browser;
   let api: WholeApi;
+  let headers: Record<string, string>;
   let user: { email: string; password: string };
 
   beforeAll(async () => {
@@ -18,6 +20,7 @@ describeWithDatabase('the console under faults', (database) => {
     api = await startWholeApi(await database.open(), { more: [builtConsole()] });
     const made = await newWorkspace(api.identity);
     user = made.user;
+    headers = { authorization: await bearerFor(api.identity, made) };
   }, 120_000);
   afterAll(async () => {
     await browser?.close();
@@ -37,6 +40,63 @@ describeWithDatabase('the console under faults', (database) => {
     await page.unroute('**/api/webhook?**');
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('button', { name: 'New webhook' }).first().waitFor();
+    await close();
+  }, 60_000);
+
+  async function importing(path: string, press?: string) {
+    const one = await open(path);
+    const { page } = one;
+    const ended: string[] = [];
+    page.on('requestfailed', (request) => ended.push(request.method()));
+    await page.route('**/api/**', (route) =>
+      route.request().method() === 'POST' ? undefined : route.continue(),
+    );
+    if (press) await page.getByRole('button', { name: press, exact: true }).click();
+    await page
+      .getByLabel('CSV file')
+      .setInputFiles({ name: 'a.csv', mimeType: 'text/csv', buffer: Buffer.from('channel,address\n') });
+    await page.getByRole('button', { name: 'Import', exact: true }).last().click();
+    await page.getByRole('progressbar').waitFor();
+    const question = page.getByRole('dialog', { name: 'The import is still under way' });
+    const answer = (name: string) => question.getByRole('button', { name }).click();
+    return { ...one, question, answer, isEnded: () => ended.includes('POST') };
+  }
+
+  test('a page whose import is under way is left only when the person says so', async () => {
+    const { id } = (await api.call('POST', '/api/contact-list', { headers, body: { name: 'Readers' } })).body
+      .data;
+    const { page, question, answer, isEnded, close } = await importing(`/contacts/lists/${id}/import`);
+    await page.getByRole('link', { name: 'Home' }).click();
+    await question.waitFor();
+    await answer('Cancel');
+    const asked: string[] = [];
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      return dialog.dismiss();
+    });
+    await page.evaluate('location.assign("/docs")').catch(() => undefined);
+    await until('the browser asks', async () => asked.length > 0, 10_000);
+    expect(asked).toEqual(['beforeunload']);
+    await page.getByRole('progressbar').waitFor();
+    expect(isEnded()).toBe(false);
+    await page.getByRole('link', { name: 'Home' }).click();
+    await answer('Stop the import and leave');
+    await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+    await until('the import ends', async () => isEnded(), 10_000);
+    await close();
+  }, 60_000);
+
+  test('a dialog whose import is under way is closed only when the person says so', async () => {
+    const { page, question, answer, isEnded, close } = await importing('/suppression', 'Import');
+    await page.keyboard.press('Escape');
+    await question.waitFor();
+    await page.keyboard.press('Escape');
+    await question.waitFor({ state: 'detached' });
+    expect(isEnded()).toBe(false);
+    await page.getByRole('button', { name: 'Close' }).click();
+    await answer('Stop the import and leave');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await until('the import ends', async () => isEnded(), 10_000);
     await close();
   }, 60_000);
 

@@ -1,10 +1,11 @@
-import { type DragEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { type DragEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { upload } from '../api/upload';
 import { fill, formatNumber, formatShare } from '../format';
 import { TEXTS } from '../texts';
 import { Badge } from './badge';
 import { Button } from './button';
 import { csvOf, download } from './download';
+import { LeaveImportGuard } from './leave-import';
 import { ErrorState } from './states';
 import { Table } from './table';
 import './import-panel.css';
@@ -26,6 +27,8 @@ interface ImportPanelProps {
   /** Beside the file, before it is sent. */
   options?: ReactNode;
   onDone(): void;
+  /** Whether a file is under way, which leaving the panel ends. */
+  onSending?(now: boolean): void;
 }
 
 type State =
@@ -35,12 +38,18 @@ type State =
   | { is: 'done'; report: ImportAnswer };
 
 /** A CSV file by drag and drop or by the browser's own dialog, its progress, and what was wrong with it line by line. */
-export function ImportPanel({ address, help, options, onDone }: ImportPanelProps) {
+export function ImportPanel({ address, help, options, onDone, onSending }: ImportPanelProps) {
   const [file, setFile] = useState<File>();
   const [state, setState] = useState<State>({ is: 'choosing' });
+  const isSending = state.is === 'sending';
+  const sending = useRef<AbortController>(undefined);
+  // Nothing would show the rows that it leaves out.
+  useEffect(() => () => sending.current?.abort(), []);
+  useEffect(() => onSending?.(isSending), [isSending, onSending]);
   const send = async () => {
     if (!file) return;
     const stop = new AbortController();
+    sending.current = stop;
     setState({ is: 'sending', share: 0, stop });
     try {
       const report = await upload<ImportAnswer>({
@@ -61,14 +70,15 @@ export function ImportPanel({ address, help, options, onDone }: ImportPanelProps
   };
   return (
     <div className="stack">
-      <DropZone file={file} help={help} isBusy={state.is === 'sending'} onFile={choose} />
+      <DropZone file={file} help={help} isBusy={isSending} onFile={choose} />
       {options}
       <div className="row">
-        <Button kind="primary" unavailable={!file} busy={state.is === 'sending'} onClick={() => void send()}>
+        <Button kind="primary" unavailable={!file} busy={isSending} onClick={() => void send()}>
           {imports.submit}
         </Button>
         {state.is === 'sending' && <Button onClick={() => state.stop.abort()}>{imports.stop}</Button>}
       </div>
+      <LeaveImportGuard isSending={isSending} />
       {state.is === 'sending' && <Progress share={state.share} />}
       {state.is === 'failed' && <ErrorState error={state.error} onRetry={() => void send()} />}
       {state.is === 'done' && <Report report={state.report} name={file?.name ?? 'import.csv'} />}

@@ -115,7 +115,8 @@ function PersonBar() {
     setLeaving(true);
     try {
       await signOut();
-      await navigate({ to: '/sign-in', search: {} });
+      // The session is over, whatever the page would ask before it is left.
+      await navigate({ to: '/sign-in', search: {}, ignoreBlocker: true });
       // What was read must not wait for the next person at this browser.
       queries.clear();
     } catch (error) {

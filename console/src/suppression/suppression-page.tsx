@@ -10,10 +10,9 @@ import type {
 } from '../api/types.gen';
 import { Button } from '../design/button';
 import { Confirm } from '../design/confirm';
-import { Dialog } from '../design/dialog';
 import { ExportButton } from '../design/export-button';
 import { Select } from '../design/field';
-import { ImportPanel } from '../design/import-panel';
+import { ImportDialog } from '../design/import-dialog';
 import { Loaded } from '../design/loaded';
 import { Page } from '../design/page';
 import { Paging } from '../design/paging';
@@ -73,14 +72,13 @@ export function SuppressionPage() {
       <Entries onLift={(entry) => setOpen({ what: 'lift', entry })} />
       {open?.what === 'add' && <AddSuppression onClose={close} onDone={refresh} />}
       {open?.what === 'import' && (
-        <Dialog
-          wide
+        <ImportDialog
           title={texts.importTitle}
+          address="/api/suppression"
+          help={texts.importHelp}
+          onDone={refresh}
           onClose={close}
-          actions={<Button onClick={close}>{TEXTS.common.close}</Button>}
-        >
-          <ImportPanel address="/api/suppression" help={texts.importHelp} onDone={refresh} />
-        </Dialog>
+        />
       )}
       {open?.what === 'lift' && <Lift entry={open.entry} onClose={close} onDone={refresh} />}
     </Page>
