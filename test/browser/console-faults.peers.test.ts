@@ -1,6 +1,6 @@
 /** Proves what the console says and keeps when a server is slow, a session ends, or a page is left in the middle. */
 
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { bearerFor, newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { openPage, startBrowser } from '../support/browser';
@@ -97,6 +97,47 @@ describeWithDatabase('the console under faults', (database) => {
     await answer('Stop the import and leave');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await until('the import ends', async () => isEnded(), 10_000);
+    await close();
+  }, 60_000);
+
+  async function signInAgain(page: Page): Promise<void> {
+    await page.getByText('Your session has ended').waitFor();
+    await page.getByLabel('Email').fill(user.email);
+    await page.getByLabel('Password').fill(user.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  test('what is typed into a small form is there after signing in again, and gone when the form was closed', async () => {
+    const { page, close } = await open('/webhooks');
+    const begin = () => page.getByRole('button', { name: 'New webhook' }).first().click();
+    const address = page.getByRole('textbox', { name: 'Address' });
+    const description = page.getByLabel('Description');
+    await begin();
+    await address.fill('https://hooks.example.com/in');
+    await description.fill('For the shop');
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Create' }).click();
+    await signInAgain(page);
+    await begin();
+    expect([await address.inputValue(), await description.inputValue()]).toEqual([
+      'https://hooks.example.com/in',
+      'For the shop',
+    ]);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await begin();
+    expect([await address.inputValue(), await description.inputValue()]).toEqual(['', '']);
+    await close();
+  }, 60_000);
+
+  test('no secret is kept with what is typed', async () => {
+    const { page, close } = await open('/carriers?view=senders');
+    await page.getByRole('button', { name: 'Register a sender' }).click();
+    await page.getByLabel('Sender', { exact: true }).fill('shop@example.com');
+    await page.getByLabel('DKIM selector').fill('s1');
+    await page.getByLabel('Private key').fill('the private key');
+    const stored = await page.evaluate<string>('JSON.stringify({ ...sessionStorage, ...localStorage })');
+    expect(stored).toContain('shop@example.com');
+    expect(stored).not.toContain('the private key');
     await close();
   }, 60_000);
 

@@ -23,6 +23,7 @@ import { SecretDialog } from '../design/secret';
 import { EmptyState } from '../design/states';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
+import { useTyped } from '../design/use-typed';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 import { ScopesField, scopesOf } from './scopes-field';
@@ -108,8 +109,11 @@ export function Clients() {
 }
 
 function Change({ asked, onClose }: { asked: Asked; onClose(): void }) {
-  const [name, setName] = useState('');
-  const [scopes, setScopes] = useState<readonly string[]>();
+  const [name, setName] = useTyped(`client.${asked.what}.name`, '');
+  const [scopes, setScopes] = useTyped<readonly string[] | undefined>(
+    `client.${asked.what}.scopes`,
+    undefined,
+  );
   const [overlap, setOverlap] = useState('24');
   const [isRevoking, setRevoking] = useState(false);
   const queries = useQueryClient();

@@ -21,6 +21,7 @@ import { SecretDialog } from '../design/secret';
 import { EmptyState } from '../design/states';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
+import { useTyped } from '../design/use-typed';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 import { ScopesField, scopesOf } from './scopes-field';
@@ -102,8 +103,8 @@ export function Keys() {
 }
 
 function NewKey({ onClose }: { onClose(): void }) {
-  const [name, setName] = useState('');
-  const [scopes, setScopes] = useState<readonly string[]>();
+  const [name, setName] = useTyped('key.name', '');
+  const [scopes, setScopes] = useTyped<readonly string[] | undefined>('key.scopes', undefined);
   const queries = useQueryClient();
   const once = useOnceKey();
   const creation = useMutation({

@@ -26,6 +26,7 @@ import { SecretDialog } from '../design/secret';
 import { EmptyState } from '../design/states';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
+import { useTyped } from '../design/use-typed';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 
@@ -130,8 +131,9 @@ const roleName = (role: string) => texts.roles[role as keyof typeof texts.roles]
 
 function Change({ asked, onClose }: { asked: Asked; onClose(): void }) {
   const user = asked.what === 'new' ? undefined : asked.user;
-  const [email, setEmail] = useState('');
-  const [role, setRole] = useState<string>(user?.role ?? 'sender');
+  const place = `user.${asked.what}.${user?.id ?? 'new'}`;
+  const [email, setEmail] = useTyped(`${place}.email`, '');
+  const [role, setRole] = useTyped<string>(`${place}.role`, user?.role ?? 'sender');
   const queries = useQueryClient();
   const change = useMutation({
     mutationFn: () => changeOf(asked, { email, role }),

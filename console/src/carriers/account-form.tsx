@@ -7,6 +7,7 @@ import { Button } from '../design/button';
 import { Dialog } from '../design/dialog';
 import { Choice, Field, Select, TextArea } from '../design/field';
 import { ErrorState } from '../design/states';
+import { useTyped } from '../design/use-typed';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 import { KINDS, type Kind, membersOf } from './account-kinds';
@@ -18,13 +19,24 @@ const VENDOR_KINDS: readonly Kind[] = ['twilio', 'telnyx', 'vonage'];
 
 /** Makes an account, or changes one; secrets are written and never read. */
 export function AccountForm({ account, onClose }: { account?: Account; onClose(): void }) {
-  const [kind, setKind] = useState<Kind>(account?.kind ?? 'twilio');
-  const [name, setName] = useState(account?.name ?? '');
-  const [rate, setRate] = useState(account?.ratePerSecond === undefined ? '' : String(account.ratePerSecond));
+  const place = `account.${account?.id ?? 'new'}`;
+  const [kind, setKind] = useTyped<Kind>(`${place}.kind`, account?.kind ?? 'twilio');
+  const [name, setName] = useTyped(`${place}.name`, account?.name ?? '');
+  const [rate, setRate] = useTyped(
+    `${place}.rate`,
+    account?.ratePerSecond === undefined ? '' : String(account.ratePerSecond),
+  );
   const { maxConcurrentCalls } = account ?? {};
-  const [calls, setCalls] = useState(maxConcurrentCalls === undefined ? '' : String(maxConcurrentCalls));
-  const [channels, setChannels] = useState<readonly string[]>(account?.channels ?? KINDS[kind].channels);
-  const [settings, setSettings] = useState<Readonly<Record<string, string>>>(() =>
+  const [calls, setCalls] = useTyped(
+    `${place}.calls`,
+    maxConcurrentCalls === undefined ? '' : String(maxConcurrentCalls),
+  );
+  const [channels, setChannels] = useTyped<readonly string[]>(
+    `${place}.channels`,
+    account?.channels ?? KINDS[kind].channels,
+  );
+  const [settings, setSettings] = useTyped<Readonly<Record<string, string>>>(
+    `${place}.settings`,
     Object.fromEntries(Object.entries(account?.settings ?? {}).map(([key, value]) => [key, String(value)])),
   );
   const [secrets, setSecrets] = useState<Readonly<Record<string, string>>>({});

@@ -16,6 +16,7 @@ import { Field, Select, TextArea } from '../design/field';
 import { Loaded } from '../design/loaded';
 import { EmptyState } from '../design/states';
 import { Table } from '../design/table';
+import { useTyped } from '../design/use-typed';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 
@@ -82,17 +83,17 @@ export function Senders() {
 
 function NewSender({ onClose }: { onClose(): void }) {
   const { data: user } = useQuery(sessionQuery);
-  const [typed, setTyped] = useState({
+  const [typed, setTyped] = useTyped('sender', {
     channel: 'email' as RegisteredSender['channel'],
     sender: '',
     workspace: user?.workspace.id ?? '',
     selector: '',
-    privateKey: '',
   });
+  const [privateKey, setPrivateKey] = useState('');
   const queries = useQueryClient();
   const creation = useMutation({
     mutationFn: () => {
-      const { channel, sender, workspace, selector, privateKey } = typed;
+      const { channel, sender, workspace, selector } = typed;
       const dkim = channel === 'email' && selector ? { dkim: { selector, privateKey } } : {};
       return call<RegisterSenderData, unknown>('POST', '/api/admin/senders', {
         body: { channel, sender, workspace, ...dkim },
@@ -129,7 +130,13 @@ function NewSender({ onClose }: { onClose(): void }) {
       {typed.channel === 'email' && (
         <>
           <Field label={texts.selector} hint={texts.selectorHint} {...shared('selector', 'dkim.selector')} />
-          <TextArea label={texts.privateKey} rows={3} {...shared('privateKey', 'dkim.privateKey')} />
+          <TextArea
+            label={texts.privateKey}
+            rows={3}
+            value={privateKey}
+            wrong={findingAt(creation.error, 'dkim.privateKey')}
+            onChange={({ target }) => setPrivateKey(target.value)}
+          />
         </>
       )}
     </Confirm>

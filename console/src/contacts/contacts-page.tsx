@@ -21,6 +21,7 @@ import { EmptyState, ErrorState } from '../design/states';
 import { Table } from '../design/table';
 import { Tabs } from '../design/tabs';
 import { Time } from '../design/time';
+import { useTyped } from '../design/use-typed';
 import { fill } from '../format';
 import { Allowed, useMay } from '../shell/allowed';
 import { TEXTS } from '../texts';
@@ -144,7 +145,7 @@ function Lists({ onNew }: { onNew(): void }) {
 }
 
 function NewList({ onClose }: { onClose(): void }) {
-  const [name, setName] = useState('');
+  const [name, setName] = useTyped('list.name', '');
   const once = useOnceKey();
   const queries = useQueryClient();
   const navigate = useNavigate();

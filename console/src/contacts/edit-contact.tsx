@@ -1,5 +1,4 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
 import type { ChangeContactData, Contact } from '../api/types.gen';
@@ -9,6 +8,7 @@ import { Field } from '../design/field';
 import { type Pair, PairsField } from '../design/pairs-field';
 import { ErrorState } from '../design/states';
 import { useToast } from '../design/toast';
+import { useTyped } from '../design/use-typed';
 import { TEXTS } from '../texts';
 
 const { contacts: texts } = TEXTS;
@@ -16,10 +16,13 @@ const FIELDS = ['name', 'email', 'phone', 'externalId', 'timezone', 'locale'] as
 
 /** Changes a contact; an empty field is cleared, and params are replaced as a whole. */
 export function EditContact({ contact, onClose }: { contact: Contact; onClose(): void }) {
-  const [typed, setTyped] = useState(() =>
+  const place = `contact.${contact.id}`;
+  const [typed, setTyped] = useTyped<Record<string, string>>(
+    `${place}.fields`,
     Object.fromEntries(FIELDS.map((key) => [key, contact[key] ?? ''])),
   );
-  const [params, setParams] = useState<readonly Pair[]>(() =>
+  const [params, setParams] = useTyped<readonly Pair[]>(
+    `${place}.params`,
     Object.entries(contact.params).map(([name, value]) => ({ name, value: String(value) })),
   );
   const queries = useQueryClient();

@@ -1,5 +1,4 @@
 import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
 import type { AddSuppressionData, Suppression } from '../api/types.gen';
@@ -8,6 +7,7 @@ import { Dialog } from '../design/dialog';
 import { Field, Select } from '../design/field';
 import { ErrorState } from '../design/states';
 import { useToast } from '../design/toast';
+import { useTyped } from '../design/use-typed';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 
@@ -15,9 +15,9 @@ const { suppression: texts, channels } = TEXTS;
 
 /** Suppresses one address; a refusal leaves the form as it was. */
 export function AddSuppression({ onClose, onDone }: { onClose(): void; onDone(): void }) {
-  const [channel, setChannel] = useState<Suppression['channel']>('all');
-  const [address, setAddress] = useState('');
-  const [reason, setReason] = useState('');
+  const [channel, setChannel] = useTyped<Suppression['channel']>('suppression.channel', 'all');
+  const [address, setAddress] = useTyped('suppression.address', '');
+  const [reason, setReason] = useTyped('suppression.reason', '');
   const say = useToast();
   const addition = useMutation({
     mutationFn: () =>

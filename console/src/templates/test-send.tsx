@@ -1,5 +1,4 @@
 import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
 import { useOnceKey } from '../api/once-key';
@@ -13,6 +12,7 @@ import type {
 import { Button } from '../design/button';
 import { Field } from '../design/field';
 import { ErrorState } from '../design/states';
+import { useTyped } from '../design/use-typed';
 import { fill, plural } from '../format';
 import { TEXTS } from '../texts';
 import { draftOf, type Template, textsOf } from './draft';
@@ -25,9 +25,10 @@ const { templates: texts, sms } = TEXTS;
 /** Shows the saved version as the server renders it, and sends it to one address. */
 export function TestSend({ template }: { template: Template }) {
   const { id, channel } = template;
-  const [params, setParams] = useState<Readonly<Record<string, string>>>({});
-  const [to, setTo] = useState('');
-  const [from, setFrom] = useState('');
+  const place = `test.${id}`;
+  const [params, setParams] = useTyped<Readonly<Record<string, string>>>(`${place}.params`, {});
+  const [to, setTo] = useTyped(`${place}.to`, '');
+  const [from, setFrom] = useTyped(`${place}.from`, '');
   const names = placeholdersIn([...textsOf(channel, draftOf(channel, template)), template.body]);
   const given = Object.fromEntries(Object.entries(params).filter(([, value]) => value !== ''));
   const preview = useMutation({

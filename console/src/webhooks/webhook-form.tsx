@@ -1,5 +1,4 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
 import { useOnceKey } from '../api/once-key';
@@ -9,6 +8,7 @@ import { Dialog } from '../design/dialog';
 import { Choice, Field } from '../design/field';
 import { SecretDialog } from '../design/secret';
 import { ErrorState } from '../design/states';
+import { useTyped } from '../design/use-typed';
 import { TEXTS } from '../texts';
 
 const { webhooks: texts } = TEXTS;
@@ -16,14 +16,17 @@ const FAMILIES = ['message.*', 'campaign.*'] as const;
 
 /** Makes a webhook and shows its secret once, or changes one. */
 export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose(): void }) {
-  const [url, setUrl] = useState(webhook?.url ?? '');
-  const [families, setFamilies] = useState<readonly string[]>(
+  const place = `webhook.${webhook?.id ?? 'new'}`;
+  const [url, setUrl] = useTyped(`${place}.url`, webhook?.url ?? '');
+  const [families, setFamilies] = useTyped<readonly string[]>(
+    `${place}.families`,
     FAMILIES.filter((one) => webhook?.events.includes(one) ?? true),
   );
-  const [others, setOthers] = useState(
+  const [others, setOthers] = useTyped(
+    `${place}.others`,
     (webhook?.events ?? []).filter((one) => !FAMILIES.some((family) => family === one)).join(' '),
   );
-  const [description, setDescription] = useState(webhook?.description ?? '');
+  const [description, setDescription] = useTyped(`${place}.description`, webhook?.description ?? '');
   const queries = useQueryClient();
   const once = useOnceKey();
   const save = useMutation({
