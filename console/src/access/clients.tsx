@@ -81,20 +81,7 @@ export function Clients() {
                   {
                     key: 'actions',
                     head: TEXTS.common.actions,
-                    cell: (client) => (
-                      <span className="row">
-                        {(['rotate', 'toggle'] as const).map((what) => (
-                          <Button key={what} small kind="quiet" onClick={() => setAsked({ what, client })}>
-                            {what === 'rotate'
-                              ? texts.rotate
-                              : client.disabledAt
-                                ? texts.enable
-                                : texts.disable}
-                            <span className="only-heard">: {client.name}</span>
-                          </Button>
-                        ))}
-                      </span>
-                    ),
+                    cell: (client) => <Actions client={client} onAsk={setAsked} />,
                   },
                 ]}
               />
@@ -108,6 +95,19 @@ export function Clients() {
   );
 }
 
+function Actions({ client, onAsk }: { client: Client; onAsk(asked: Asked): void }) {
+  return (
+    <span className="row">
+      {(['rotate', 'toggle'] as const).map((what) => (
+        <Button key={what} small kind="quiet" onClick={() => onAsk({ what, client })}>
+          {what === 'rotate' ? texts.rotate : client.disabledAt ? texts.enable : texts.disable}
+          <span className="only-heard">: {client.name}</span>
+        </Button>
+      ))}
+    </span>
+  );
+}
+
 function Change({ asked, onClose }: { asked: Asked; onClose(): void }) {
   const [name, setName] = useTyped(`client.${asked.what}.name`, '');
   const [scopes, setScopes] = useTyped<readonly string[] | undefined>(
@@ -116,33 +116,8 @@ function Change({ asked, onClose }: { asked: Asked; onClose(): void }) {
   );
   const [overlap, setOverlap] = useState('24');
   const [isRevoking, setRevoking] = useState(false);
-  const queries = useQueryClient();
-  const once = useOnceKey();
-  const change = useMutation({
-    mutationFn: async (): Promise<{ id: string; secret: string } | undefined> => {
-      if (asked.what === 'new') {
-        const body = { name, ...(scopes && { scopes }) } as CreateClientData['body'];
-        const given = { body, idempotencyKey: once.keyOf(body) };
-        return (await call<CreateClientData, CreateClientResponse>('POST', '/api/admin/clients', given)).data;
-      }
-      const path = { id: asked.client.id };
-      if (asked.what === 'rotate') {
-        const body = { overlapHours: Number(overlap), revokeTokens: isRevoking };
-        const given = { path, body };
-        return (
-          await call<RotateSecretData, RotateSecretResponse>('POST', '/api/admin/clients/{id}/rotate', given)
-        ).data;
-      }
-      if (asked.client.disabledAt)
-        await call<EnableClientData, unknown>('POST', '/api/admin/clients/{id}/enable', { path });
-      else await call<DisableClientData, unknown>('POST', '/api/admin/clients/{id}/disable', { path });
-      return undefined;
-    },
-    onSuccess: async (secret) => {
-      await queries.invalidateQueries({ queryKey: ['clients'] });
-      if (secret === undefined) onClose();
-    },
-  });
+  const change = useChange(asked, onClose);
+  const confirm = () => change.mutate({ name, scopes, overlap, isRevoking });
   if (change.data) {
     const { id, secret } = change.data;
     return (
@@ -157,7 +132,7 @@ function Change({ asked, onClose }: { asked: Asked; onClose(): void }) {
       />
     );
   }
-  const shared = { busy: change.isPending, error: change.error, onConfirm: () => change.mutate(), onClose };
+  const shared = { busy: change.isPending, error: change.error, onConfirm: confirm, onClose };
   if (asked.what === 'new')
     return (
       <Confirm title={texts.newClient} confirm={TEXTS.common.create} {...shared}>
@@ -200,4 +175,43 @@ function Change({ asked, onClose }: { asked: Asked; onClose(): void }) {
       <p>{disabledAt ? texts.enableClientText : texts.disableClientText}</p>
     </Confirm>
   );
+}
+
+interface Typed {
+  name: string;
+  scopes: readonly string[] | undefined;
+  overlap: string;
+  isRevoking: boolean;
+}
+
+/** Answers with the secret where one was made. */
+function useChange(asked: Asked, onClose: () => void) {
+  const queries = useQueryClient();
+  const once = useOnceKey();
+  return useMutation({
+    mutationFn: async (typed: Typed): Promise<{ id: string; secret: string } | undefined> => {
+      if (asked.what === 'new') {
+        const { name, scopes } = typed;
+        const body = { name, ...(scopes && { scopes }) } as CreateClientData['body'];
+        const given = { body, idempotencyKey: once.keyOf(body) };
+        return (await call<CreateClientData, CreateClientResponse>('POST', '/api/admin/clients', given)).data;
+      }
+      const path = { id: asked.client.id };
+      if (asked.what === 'rotate') {
+        const body = { overlapHours: Number(typed.overlap), revokeTokens: typed.isRevoking };
+        const given = { path, body };
+        return (
+          await call<RotateSecretData, RotateSecretResponse>('POST', '/api/admin/clients/{id}/rotate', given)
+        ).data;
+      }
+      if (asked.client.disabledAt)
+        await call<EnableClientData, unknown>('POST', '/api/admin/clients/{id}/enable', { path });
+      else await call<DisableClientData, unknown>('POST', '/api/admin/clients/{id}/disable', { path });
+      return undefined;
+    },
+    onSuccess: async (secret) => {
+      await queries.invalidateQueries({ queryKey: ['clients'] });
+      if (secret === undefined) onClose();
+    },
+  });
 }

@@ -54,41 +54,7 @@ export function Keys() {
             <EmptyState title={texts.noKeys}>{texts.noKeysText}</EmptyState>
           ) : (
             <>
-              <Table
-                caption={texts.keys}
-                rows={data}
-                keyOf={({ id }) => id}
-                columns={[
-                  { key: 'name', head: texts.name, cell: ({ name }) => name },
-                  { key: 'prefix', head: texts.prefix, cell: ({ prefix }) => <code>{prefix}…</code> },
-                  { key: 'scopes', head: texts.mayDo, cell: (one) => scopesOf(one) },
-                  {
-                    key: 'state',
-                    head: texts.state,
-                    cell: ({ revokedAt }) => (
-                      <Badge tone={revokedAt ? 'idle' : 'ok'}>
-                        {revokedAt ? texts.revoked : texts.active}
-                      </Badge>
-                    ),
-                  },
-                  {
-                    key: 'since',
-                    head: TEXTS.common.created,
-                    cell: ({ createdAt }) => <Time at={createdAt} />,
-                  },
-                  {
-                    key: 'actions',
-                    head: TEXTS.common.actions,
-                    cell: (key) =>
-                      key.revokedAt ? null : (
-                        <Button small kind="quiet" onClick={() => setAsked(key)}>
-                          {texts.revoke}
-                          <span className="only-heard">: {key.name}</span>
-                        </Button>
-                      ),
-                  },
-                ]}
-              />
+              <KeyTable keys={data} onRevoke={setAsked} />
               <Paging {...pagination} onPage={setPage} />
             </>
           )
@@ -99,6 +65,44 @@ export function Keys() {
         <Revoke apiKey={asked} onClose={() => setAsked(undefined)} />
       )}
     </div>
+  );
+}
+
+function KeyTable({ keys, onRevoke }: { keys: ApiKey[]; onRevoke(key: ApiKey): void }) {
+  return (
+    <Table
+      caption={texts.keys}
+      rows={keys}
+      keyOf={({ id }) => id}
+      columns={[
+        { key: 'name', head: texts.name, cell: ({ name }) => name },
+        { key: 'prefix', head: texts.prefix, cell: ({ prefix }) => <code>{prefix}…</code> },
+        { key: 'scopes', head: texts.mayDo, cell: (one) => scopesOf(one) },
+        {
+          key: 'state',
+          head: texts.state,
+          cell: ({ revokedAt }) => (
+            <Badge tone={revokedAt ? 'idle' : 'ok'}>{revokedAt ? texts.revoked : texts.active}</Badge>
+          ),
+        },
+        {
+          key: 'since',
+          head: TEXTS.common.created,
+          cell: ({ createdAt }) => <Time at={createdAt} />,
+        },
+        {
+          key: 'actions',
+          head: TEXTS.common.actions,
+          cell: (key) =>
+            key.revokedAt ? null : (
+              <Button small kind="quiet" onClick={() => onRevoke(key)}>
+                {texts.revoke}
+                <span className="only-heard">: {key.name}</span>
+              </Button>
+            ),
+        },
+      ]}
+    />
   );
 }
 

@@ -23,57 +23,21 @@ interface Confirmed {
 
 /** One-time codes of an authenticator, as a second factor beside the password. */
 export function SecondFactor() {
-  const [code, setCode] = useState('');
   const [isTurningOff, setTurningOff] = useState(false);
   const begin = useMutation({
     mutationFn: () => call<SetUpTotpData, Begun>('POST', '/api/session/totp', { body: {} }),
   });
-  const confirm = useMutation({
-    mutationFn: () =>
-      call<SetUpTotpData, Confirmed>('POST', '/api/session/totp', { body: { code: code.trim() } }),
-  });
+  const confirm = useConfirmation();
   const isOn = isProblem(begin.error, 409);
-  const wrongCode = findingAt(confirm.error, 'code');
   const done = () => {
     begin.reset();
     confirm.reset();
-    setCode('');
   };
   return (
     <section className="card stack form" aria-label={texts.totp}>
       <h2>{texts.totp}</h2>
       <p className="muted">{texts.totpText}</p>
-      {begin.data && !confirm.data && (
-        <form
-          className="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            confirm.mutate();
-          }}
-        >
-          <p>{texts.totpEnter}</p>
-          <code className="secret">{begin.data.data.secret}</code>
-          <p>
-            <a href={begin.data.data.otpauthUrl}>{texts.totpLink}</a>
-          </p>
-          <Field
-            label={texts.totpCode}
-            inputMode="numeric"
-            autoComplete="one-time-code"
-            value={code}
-            required
-            wrong={wrongCode}
-            onChange={({ target }) => setCode(target.value)}
-          />
-          {confirm.error && !wrongCode && <ErrorState error={confirm.error} />}
-          <div className="row">
-            <Button kind="primary" type="submit" busy={confirm.isPending}>
-              {texts.totpConfirm}
-            </Button>
-            <Button onClick={done}>{TEXTS.common.cancel}</Button>
-          </div>
-        </form>
-      )}
+      {begin.data && !confirm.data && <CodeForm begun={begin.data} confirm={confirm} onCancel={done} />}
       {begin.error && !isOn && <ErrorState error={begin.error} />}
       {isOn && <p className="notice">{texts.totpIsOn}</p>}
       {!begin.data && (
@@ -96,6 +60,55 @@ export function SecondFactor() {
       )}
       {isTurningOff && <TurnOff onClose={() => setTurningOff(false)} onDone={done} />}
     </section>
+  );
+}
+
+function useConfirmation() {
+  return useMutation({
+    mutationFn: (code: string) =>
+      call<SetUpTotpData, Confirmed>('POST', '/api/session/totp', { body: { code: code.trim() } }),
+  });
+}
+
+interface CodeFormProps {
+  begun: Begun;
+  confirm: ReturnType<typeof useConfirmation>;
+  onCancel(): void;
+}
+
+function CodeForm({ begun, confirm, onCancel }: CodeFormProps) {
+  const [code, setCode] = useState('');
+  const wrongCode = findingAt(confirm.error, 'code');
+  return (
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        confirm.mutate(code);
+      }}
+    >
+      <p>{texts.totpEnter}</p>
+      <code className="secret">{begun.data.secret}</code>
+      <p>
+        <a href={begun.data.otpauthUrl}>{texts.totpLink}</a>
+      </p>
+      <Field
+        label={texts.totpCode}
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        value={code}
+        required
+        wrong={wrongCode}
+        onChange={({ target }) => setCode(target.value)}
+      />
+      {confirm.error && !wrongCode && <ErrorState error={confirm.error} />}
+      <div className="row">
+        <Button kind="primary" type="submit" busy={confirm.isPending}>
+          {texts.totpConfirm}
+        </Button>
+        <Button onClick={onCancel}>{TEXTS.common.cancel}</Button>
+      </div>
+    </form>
   );
 }
 

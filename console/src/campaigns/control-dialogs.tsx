@@ -116,19 +116,7 @@ export function RetryDialog({
     Object.values(counts).reduce((sum, one) => sum + one[state], 0);
   const [states, setStates] = useState<readonly string[]>(RETRIED.filter((state) => state !== 'unknown'));
   const say = useToast();
-  // A press after a lost answer concerns those who had failed at the first one, not those who failed again since.
-  const once = useOnceKey(`retry.${id}`);
-  const retry = useMutation({
-    mutationFn: () => {
-      const body = only ? { states: [only.state], codes: [only.code] } : { states };
-      return call<
-        { url: '/api/campaign/{id}/retry-failed'; path: { id: string }; body: object },
-        { data: { count?: number; retried?: Record<string, number> } }
-      >('POST', '/api/campaign/{id}/retry-failed', {
-        ...{ path: { id }, body, idempotencyKey: once.keyOf([id, body]) },
-      });
-    },
-  });
+  const { retry, once } = useRetry(id, only ? { states: [only.state], codes: [only.code] } : { states });
   const queries = useQueryClient();
   const send = () =>
     retry.mutate(undefined, {
@@ -183,6 +171,21 @@ export function RetryDialog({
       {retry.error && <ErrorState error={retry.error} />}
     </Dialog>
   );
+}
+
+function useRetry(id: string, body: { states: readonly string[]; codes?: string[] }) {
+  // A press after a lost answer concerns those who had failed at the first one, not those who failed again since.
+  const once = useOnceKey(`retry.${id}`);
+  const retry = useMutation({
+    mutationFn: () =>
+      call<
+        { url: '/api/campaign/{id}/retry-failed'; path: { id: string }; body: object },
+        { data: { count?: number; retried?: Record<string, number> } }
+      >('POST', '/api/campaign/{id}/retry-failed', {
+        ...{ path: { id }, body, idempotencyKey: once.keyOf([id, body]) },
+      }),
+  });
+  return { retry, once };
 }
 
 function useChange(id: string, onDone: () => void, change: () => Promise<unknown>) {

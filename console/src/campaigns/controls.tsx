@@ -23,73 +23,17 @@ const texts = TEXTS.campaign.control;
 
 /** What can be done with a campaign now, each with what will happen in a sentence beside it. */
 export function Controls({ campaign }: { campaign: Detail }) {
-  const [open, setOpen] = useState<'cancel' | 'pace' | 'retry' | 'approve'>();
+  const [open, setOpen] = useState<Question>();
   const act = useAct(campaign, () => setOpen('approve'));
   const rule = useRuleAgainst(campaign);
   const navigate = useNavigate();
   const may = useMay();
   const close = () => setOpen(undefined);
-  const { phase } = campaign;
-  const needsApproval = isHeldForApproval(campaign);
-  const isHeldByGate = typeof campaign.reason === 'object' && campaign.reason?.code === 'gate';
-  const controls: Control[] = [
-    ...when(needsApproval, {
-      from: 'sender',
-      label: texts.approve,
-      means: texts.approveMeans,
-      press: () => setOpen('approve'),
-    }),
-    ...when(rule !== undefined, {
-      ...{ from: 'sender', label: texts.approve, press: () => setOpen('approve') },
-      means: fill(texts.approveAbove, { n: formatNumber(rule?.above ?? 0) }),
-    }),
-    ...when(!needsApproval && rule === undefined && phase === 'draft', {
-      ...{ from: 'sender', label: texts.start, means: texts.startMeans, kind: 'primary' },
-      press: () => act.mutate('start'),
-    }),
-    ...when(phase === 'scheduled', {
-      ...{ from: 'sender', label: texts.start, means: texts.startEarly, press: () => act.mutate('start') },
-    }),
-    ...when(['scheduled', 'planning', 'running', 'finishing'].includes(phase), {
-      ...{ from: 'editor', label: texts.pause, means: texts.pauseMeans, press: () => act.mutate('pause') },
-    }),
-    ...when(!needsApproval && (phase === 'paused' || phase === 'failed'), {
-      from: 'sender',
-      label: texts.resume,
-      means: isHeldByGate ? texts.resumeGate : texts.resumeMeans,
-      kind: 'primary',
-      press: () => act.mutate('resume'),
-    }),
-    ...when(campaign.release?.next === 'manual', {
-      from: 'sender',
-      label: texts.release,
-      means: TEXTS.campaign.stages.manual,
-      press: () => act.mutate('release'),
-    }),
-    ...when(!isOver(phase) && phase !== 'draft', {
-      ...{ from: 'sender', label: texts.pace, means: texts.paceMeans, press: () => setOpen('pace') },
-    }),
-    ...when(failedOf(campaign) > 0 && phase !== 'planning', {
-      ...{ from: 'sender', label: texts.retry, means: texts.retryMeans, press: () => setOpen('retry') },
-    }),
-    ...when(phase === 'draft', {
-      from: 'editor',
-      label: texts.edit,
-      means: holdsOther(campaign.id) ? `${texts.editMeans} ${texts.editReplaces}` : texts.editMeans,
-      press: () => {
-        openInForm(draftOfCampaign(campaign));
-        void navigate({ to: '/new-campaign' });
-      },
-    }),
-    {
-      ...{ from: 'editor', label: texts.duplicate, means: texts.duplicateMeans },
-      press: () => act.mutate('duplicate'),
-    },
-    ...when(!isOver(phase), {
-      ...{ from: 'editor', label: texts.cancel, means: texts.cancelMeans, kind: 'danger' },
-      press: () => setOpen('cancel'),
-    }),
-  ];
+  const edit = () => {
+    openInForm(draftOfCampaign(campaign));
+    void navigate({ to: '/new-campaign' });
+  };
+  const controls = controlsOf(campaign, { above: rule?.above, act: act.mutate, open: setOpen, edit });
   return (
     <section className="card stack tight" aria-labelledby="control">
       <h2 id="control">{texts.title}</h2>
@@ -121,6 +65,78 @@ interface Control {
   means: string;
   kind?: ButtonKind;
   press(): void;
+}
+
+/** Each is a dialog. */
+type Question = 'cancel' | 'pace' | 'retry' | 'approve';
+
+interface Presses {
+  /** Where the workspace's rule asks for approval: above how many recipients. */
+  above: number | undefined;
+  act(act: Act): void;
+  open(question: Question): void;
+  edit(): void;
+}
+
+function controlsOf(campaign: Detail, { above, act, open, edit }: Presses): Control[] {
+  const { phase } = campaign;
+  const needsApproval = isHeldForApproval(campaign);
+  const isHeldByGate = typeof campaign.reason === 'object' && campaign.reason?.code === 'gate';
+  return [
+    ...when(needsApproval, {
+      from: 'sender',
+      label: texts.approve,
+      means: texts.approveMeans,
+      press: () => open('approve'),
+    }),
+    ...when(above !== undefined, {
+      ...{ from: 'sender', label: texts.approve, press: () => open('approve') },
+      means: fill(texts.approveAbove, { n: formatNumber(above ?? 0) }),
+    }),
+    ...when(!needsApproval && above === undefined && phase === 'draft', {
+      ...{ from: 'sender', label: texts.start, means: texts.startMeans, kind: 'primary' },
+      press: () => act('start'),
+    }),
+    ...when(phase === 'scheduled', {
+      ...{ from: 'sender', label: texts.start, means: texts.startEarly, press: () => act('start') },
+    }),
+    ...when(['scheduled', 'planning', 'running', 'finishing'].includes(phase), {
+      ...{ from: 'editor', label: texts.pause, means: texts.pauseMeans, press: () => act('pause') },
+    }),
+    ...when(!needsApproval && (phase === 'paused' || phase === 'failed'), {
+      from: 'sender',
+      label: texts.resume,
+      means: isHeldByGate ? texts.resumeGate : texts.resumeMeans,
+      kind: 'primary',
+      press: () => act('resume'),
+    }),
+    ...when(campaign.release?.next === 'manual', {
+      from: 'sender',
+      label: texts.release,
+      means: TEXTS.campaign.stages.manual,
+      press: () => act('release'),
+    }),
+    ...when(!isOver(phase) && phase !== 'draft', {
+      ...{ from: 'sender', label: texts.pace, means: texts.paceMeans, press: () => open('pace') },
+    }),
+    ...when(failedOf(campaign) > 0 && phase !== 'planning', {
+      ...{ from: 'sender', label: texts.retry, means: texts.retryMeans, press: () => open('retry') },
+    }),
+    ...when(phase === 'draft', {
+      from: 'editor',
+      label: texts.edit,
+      means: holdsOther(campaign.id) ? `${texts.editMeans} ${texts.editReplaces}` : texts.editMeans,
+      press: edit,
+    }),
+    {
+      ...{ from: 'editor', label: texts.duplicate, means: texts.duplicateMeans },
+      press: () => act('duplicate'),
+    },
+    ...when(!isOver(phase), {
+      ...{ from: 'editor', label: texts.cancel, means: texts.cancelMeans, kind: 'danger' },
+      press: () => open('cancel'),
+    }),
+  ];
 }
 
 const when = (isSo: boolean, control: Control): Control[] => (isSo ? [control] : []);

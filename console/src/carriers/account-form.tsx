@@ -19,6 +19,72 @@ const VENDOR_KINDS: readonly Kind[] = ['twilio', 'telnyx', 'vonage'];
 
 /** Makes an account, or changes one; secrets are written and never read. */
 export function AccountForm({ account, onClose }: { account?: Account; onClose(): void }) {
+  const typed = useTypedAccount(account);
+  const { kind, name, channels, settings, secrets, offers } = typed;
+  const save = useSave(account, onClose);
+  return (
+    <Dialog
+      wide
+      title={account ? fill(texts.editAccount, { name: account.name }) : texts.newAccount}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>{TEXTS.common.cancel}</Button>
+          <Button kind="primary" type="submit" form="account" busy={save.isPending}>
+            {account ? TEXTS.common.save : TEXTS.common.create}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id="account"
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate(typed.body());
+        }}
+      >
+        <div className="columns">
+          {!account && <KindSelect kind={kind} onChoose={typed.choose} />}
+          <Field
+            label={texts.name}
+            value={name}
+            required
+            wrong={findingAt(save.error, 'name')}
+            onChange={({ target }) => typed.setName(target.value)}
+          />
+          <Limits typed={typed} error={save.error} />
+        </div>
+        {offers.channels.length > 1 && (
+          <Channels offered={offers.channels} channels={channels} onChange={typed.setChannels} />
+        )}
+        <Members
+          legend={texts.settings}
+          path="settings"
+          members={offers.settings}
+          typed={settings}
+          error={save.error}
+          onChange={typed.setSettings}
+        />
+        <Members
+          legend={texts.secrets}
+          path="secrets"
+          members={offers.secrets}
+          typed={secrets}
+          known={account?.secrets}
+          error={save.error}
+          onChange={typed.setSecrets}
+        />
+      </form>
+      {save.error && <ErrorState error={save.error} />}
+    </Dialog>
+  );
+}
+
+const NUMBER = { type: 'number', min: 0, step: 'any' };
+const WHOLE = { type: 'number', min: 1, step: 1 };
+
+function useTypedAccount(account: Account | undefined) {
   const place = `account.${account?.id ?? 'new'}`;
   const [kind, setKind] = useTyped<Kind>(`${place}.kind`, account?.kind ?? 'twilio');
   const [name, setName] = useTyped(`${place}.name`, account?.name ?? '');
@@ -40,26 +106,38 @@ export function AccountForm({ account, onClose }: { account?: Account; onClose()
     Object.fromEntries(Object.entries(account?.settings ?? {}).map(([key, value]) => [key, String(value)])),
   );
   const [secrets, setSecrets] = useState<Readonly<Record<string, string>>>({});
-  const queries = useQueryClient();
-  const { channels: offered, settings: knownSettings, secrets: knownSecrets } = KINDS[kind];
+  const offers = KINDS[kind];
   const makesCalls = VENDOR_KINDS.includes(kind);
-  const save = useMutation({
-    mutationFn: () => {
-      const body = {
-        name,
-        ...(offered.length > 1 && { channels }),
-        ratePerSecond: rate === '' ? null : Number(rate),
-        ...(makesCalls && { maxConcurrentCalls: calls === '' ? null : Number(calls) }),
-        settings: membersOf(knownSettings, settings),
-        secrets: membersOf(knownSecrets, secrets),
-      };
+  const choose = (chosen: Kind) => {
+    setKind(chosen);
+    setChannels(KINDS[chosen].channels);
+  };
+  const body = () => ({
+    ...(account ? {} : { kind }),
+    name,
+    ...(offers.channels.length > 1 && { channels }),
+    ratePerSecond: rate === '' ? null : Number(rate),
+    ...(makesCalls && { maxConcurrentCalls: calls === '' ? null : Number(calls) }),
+    settings: membersOf(offers.settings, settings),
+    secrets: membersOf(offers.secrets, secrets),
+  });
+  return {
+    ...{ kind, name, rate, calls, channels, settings, secrets, offers, makesCalls, body },
+    ...{ choose, setName, setRate, setCalls, setChannels, setSettings, setSecrets },
+  };
+}
+
+function useSave(account: Account | undefined, onClose: () => void) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: object) => {
       return account
         ? call<ChangeAccountData, unknown>('PATCH', '/api/admin/accounts/{id}', {
             path: { id: account.id },
             body: body as ChangeAccountData['body'],
           })
         : call<CreateAccountData, unknown>('POST', '/api/admin/accounts', {
-            body: { ...body, kind } as unknown as CreateAccountData['body'],
+            body: body as unknown as CreateAccountData['body'],
           });
     },
     onSuccess: async () => {
@@ -67,111 +145,73 @@ export function AccountForm({ account, onClose }: { account?: Account; onClose()
       onClose();
     },
   });
-  const choose = (chosen: Kind) => {
-    setKind(chosen);
-    setChannels(KINDS[chosen].channels);
-  };
+}
+
+function KindSelect({ kind, onChoose }: { kind: Kind; onChoose(kind: Kind): void }) {
   return (
-    <Dialog
-      wide
-      title={account ? fill(texts.editAccount, { name: account.name }) : texts.newAccount}
-      onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>{TEXTS.common.cancel}</Button>
-          <Button kind="primary" type="submit" form="account" busy={save.isPending}>
-            {account ? TEXTS.common.save : TEXTS.common.create}
-          </Button>
-        </>
-      }
-    >
-      <form
-        id="account"
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
-      >
-        <div className="columns">
-          {!account && (
-            <Select label={texts.kind} value={kind} onChange={({ target }) => choose(target.value as Kind)}>
-              {(Object.keys(KINDS) as Kind[]).map((one) => (
-                <option key={one} value={one}>
-                  {one}
-                </option>
-              ))}
-            </Select>
-          )}
-          <Field
-            label={texts.name}
-            value={name}
-            required
-            wrong={findingAt(save.error, 'name')}
-            onChange={({ target }) => setName(target.value)}
-          />
-          <Field
-            label={texts.rate}
-            hint={texts.rateHint}
-            type="number"
-            min={0}
-            step="any"
-            value={rate}
-            wrong={findingAt(save.error, 'ratePerSecond')}
-            onChange={({ target }) => setRate(target.value)}
-          />
-          {makesCalls && (
-            <Field
-              label={texts.calls}
-              hint={texts.callsHint}
-              type="number"
-              min={1}
-              step={1}
-              value={calls}
-              wrong={findingAt(save.error, 'maxConcurrentCalls')}
-              onChange={({ target }) => setCalls(target.value)}
-            />
-          )}
-        </div>
-        {offered.length > 1 && (
-          <fieldset className="fieldset">
-            <legend>{texts.channels}</legend>
-            <div className="row">
-              {offered.map((channel) => (
-                <Choice
-                  key={channel}
-                  label={TEXTS.channels[channel]}
-                  checked={channels.includes(channel)}
-                  onChange={({ target }) =>
-                    setChannels(
-                      target.checked ? [...channels, channel] : channels.filter((one) => one !== channel),
-                    )
-                  }
-                />
-              ))}
-            </div>
-          </fieldset>
-        )}
-        <Members
-          legend={texts.settings}
-          path="settings"
-          members={knownSettings}
-          typed={settings}
-          error={save.error}
-          onChange={setSettings}
+    <Select label={texts.kind} value={kind} onChange={({ target }) => onChoose(target.value as Kind)}>
+      {(Object.keys(KINDS) as Kind[]).map((one) => (
+        <option key={one} value={one}>
+          {one}
+        </option>
+      ))}
+    </Select>
+  );
+}
+
+interface LimitsProps {
+  typed: ReturnType<typeof useTypedAccount>;
+  error: unknown;
+}
+
+function Limits({ typed: { rate, calls, makesCalls, setRate, setCalls }, error }: LimitsProps) {
+  return (
+    <>
+      <Field
+        label={texts.rate}
+        hint={texts.rateHint}
+        {...NUMBER}
+        value={rate}
+        wrong={findingAt(error, 'ratePerSecond')}
+        onChange={({ target }) => setRate(target.value)}
+      />
+      {makesCalls && (
+        <Field
+          label={texts.calls}
+          hint={texts.callsHint}
+          {...WHOLE}
+          value={calls}
+          wrong={findingAt(error, 'maxConcurrentCalls')}
+          onChange={({ target }) => setCalls(target.value)}
         />
-        <Members
-          legend={texts.secrets}
-          path="secrets"
-          members={knownSecrets}
-          typed={secrets}
-          known={account?.secrets}
-          error={save.error}
-          onChange={setSecrets}
-        />
-      </form>
-      {save.error && <ErrorState error={save.error} />}
-    </Dialog>
+      )}
+    </>
+  );
+}
+
+interface ChannelsProps {
+  offered: (typeof KINDS)[Kind]['channels'];
+  channels: readonly string[];
+  onChange(channels: readonly string[]): void;
+}
+
+function Channels({ offered, channels, onChange }: ChannelsProps) {
+  return (
+    <fieldset className="fieldset">
+      <legend>{texts.channels}</legend>
+      <div className="row">
+        {offered.map((channel) => (
+          <Choice
+            key={channel}
+            label={TEXTS.channels[channel]}
+            checked={channels.includes(channel)}
+            onChange={({ target }) =>
+              onChange(target.checked ? [...channels, channel] : channels.filter((one) => one !== channel))
+            }
+          />
+        ))}
+      </div>
+    </fieldset>
   );
 }
 

@@ -43,36 +43,8 @@ const routesQuery = queryOptions({
 function RoutesForm({ known, readAt }: { known: readonly Route[]; readAt: number }) {
   const kept = useKeptDraft('routes', readAt, known);
   const { draft: routes, setDraft: setRoutes } = kept;
-  const queries = useQueryClient();
-  const say = useToast();
-  const accounts = useQuery({
-    queryKey: ['accounts'],
-    queryFn: ({ signal }) =>
-      call<ListAccountsData, ListAccountsResponse>('GET', '/api/admin/accounts', { signal }).then(
-        ({ data }) => data,
-      ),
-  });
-  const names = new Map((accounts.data ?? []).map(({ id, name }) => [id, name]));
-  const save = useMutation({
-    mutationFn: async (sent: readonly Route[]) => {
-      // The API takes the last one that comes, so that the form looks first whether it knows the newest.
-      const newest = await queries.fetchQuery({ ...routesQuery, staleTime: 0 });
-      if (textOf(newest) !== textOf(kept.from)) {
-        // Also where it is what is sent: the answer to an earlier press was lost.
-        return textOf(newest) === textOf(sent.map(cleaned)) ? newest : undefined;
-      }
-      const { data } = await call<PutRoutesData, PutRoutesResponse>('PUT', '/api/admin/routes', {
-        body: { routes: sent.map(cleaned) },
-      });
-      return data.routes;
-    },
-    onSuccess: (saved, sent) => {
-      if (!saved) return;
-      say(texts.routesSaved);
-      kept.saved(sent, { version: Date.now(), content: saved });
-      queries.setQueryData(['routes'], saved);
-    },
-  });
+  const names = useAccountNames();
+  const save = useSave(kept);
   const move = (at: number, by: -1 | 1) => {
     const next = [...routes];
     next.splice(at + by, 0, ...next.splice(at, 1));
@@ -135,6 +107,42 @@ function RoutesForm({ known, readAt }: { known: readonly Route[]; readAt: number
   );
 }
 
+function useAccountNames(): ReadonlyMap<string, string> {
+  const accounts = useQuery({
+    queryKey: ['accounts'],
+    queryFn: ({ signal }) =>
+      call<ListAccountsData, ListAccountsResponse>('GET', '/api/admin/accounts', { signal }).then(
+        ({ data }) => data,
+      ),
+  });
+  return new Map((accounts.data ?? []).map(({ id, name }) => [id, name]));
+}
+
+function useSave(kept: ReturnType<typeof useKeptDraft<readonly Route[]>>) {
+  const queries = useQueryClient();
+  const say = useToast();
+  return useMutation({
+    mutationFn: async (sent: readonly Route[]) => {
+      // The API takes the last one that comes, so that the form looks first whether it knows the newest.
+      const newest = await queries.fetchQuery({ ...routesQuery, staleTime: 0 });
+      if (textOf(newest) !== textOf(kept.from)) {
+        // Also where it is what is sent: the answer to an earlier press was lost.
+        return textOf(newest) === textOf(sent.map(cleaned)) ? newest : undefined;
+      }
+      const { data } = await call<PutRoutesData, PutRoutesResponse>('PUT', '/api/admin/routes', {
+        body: { routes: sent.map(cleaned) },
+      });
+      return data.routes;
+    },
+    onSuccess: (saved, sent) => {
+      if (!saved) return;
+      say(texts.routesSaved);
+      kept.saved(sent, { version: Date.now(), content: saved });
+      queries.setQueryData(['routes'], saved);
+    },
+  });
+}
+
 interface RouteFieldsProps {
   route: Route;
   names: ReadonlyMap<string, string>;
@@ -144,8 +152,6 @@ interface RouteFieldsProps {
 
 function RouteFields({ route, names, wrong, onChange }: RouteFieldsProps) {
   const set = (changed: Partial<Route>) => onChange({ ...route, ...changed });
-  const { accounts } = route;
-  const free = [...names].filter(([id]) => !accounts.some(({ account }) => account === id));
   return (
     <>
       {wrong && <p className="tone-bad small">{wrong}</p>}
@@ -193,51 +199,11 @@ function RouteFields({ route, names, wrong, onChange }: RouteFieldsProps) {
           <option value="transactional">{texts.classes.transactional}</option>
         </Select>
       </div>
-      <fieldset className="fieldset stack tight">
-        <legend>{texts.accounts}</legend>
-        {accounts.map(({ account, weight }, at) => (
-          <div key={account} className="row end">
-            <span className="leads">{names.get(account) ?? account}</span>
-            <Field
-              label={fill(texts.weight, { name: names.get(account) ?? account })}
-              type="number"
-              min={0}
-              value={weight ?? ''}
-              onChange={({ target: { value } }) =>
-                set({
-                  accounts: accounts.map((one, i) =>
-                    i === at ? { account, ...(value === '' ? {} : { weight: Number(value) }) } : one,
-                  ),
-                })
-              }
-            />
-            <Button
-              small
-              kind="quiet"
-              onClick={() => set({ accounts: accounts.filter((one) => one.account !== account) })}
-            >
-              {TEXTS.common.remove}
-              <span className="only-heard">: {names.get(account) ?? account}</span>
-            </Button>
-          </div>
-        ))}
-        {free.length > 0 && (
-          <Select
-            label={texts.addAccount}
-            value=""
-            onChange={({ target }) =>
-              target.value && set({ accounts: [...accounts, { account: target.value }] })
-            }
-          >
-            <option value="">{texts.chooseAccount}</option>
-            {free.map(([id, name]) => (
-              <option key={id} value={id}>
-                {name}
-              </option>
-            ))}
-          </Select>
-        )}
-      </fieldset>
+      <RouteAccounts
+        accounts={route.accounts}
+        names={names}
+        onChange={(changed) => set({ accounts: changed })}
+      />
       <Choice
         label={texts.failover}
         hint={texts.failoverText}
@@ -245,6 +211,61 @@ function RouteFields({ route, names, wrong, onChange }: RouteFieldsProps) {
         onChange={({ target }) => set({ failover: target.checked })}
       />
     </>
+  );
+}
+
+interface RouteAccountsProps {
+  accounts: Route['accounts'];
+  names: ReadonlyMap<string, string>;
+  onChange(accounts: Route['accounts']): void;
+}
+
+function RouteAccounts({ accounts, names, onChange }: RouteAccountsProps) {
+  const free = [...names].filter(([id]) => !accounts.some(({ account }) => account === id));
+  return (
+    <fieldset className="fieldset stack tight">
+      <legend>{texts.accounts}</legend>
+      {accounts.map(({ account, weight }, at) => (
+        <div key={account} className="row end">
+          <span className="leads">{names.get(account) ?? account}</span>
+          <Field
+            label={fill(texts.weight, { name: names.get(account) ?? account })}
+            type="number"
+            min={0}
+            value={weight ?? ''}
+            onChange={({ target: { value } }) =>
+              onChange(
+                accounts.map((one, i) =>
+                  i === at ? { account, ...(value === '' ? {} : { weight: Number(value) }) } : one,
+                ),
+              )
+            }
+          />
+          <Button
+            small
+            kind="quiet"
+            onClick={() => onChange(accounts.filter((one) => one.account !== account))}
+          >
+            {TEXTS.common.remove}
+            <span className="only-heard">: {names.get(account) ?? account}</span>
+          </Button>
+        </div>
+      ))}
+      {free.length > 0 && (
+        <Select
+          label={texts.addAccount}
+          value=""
+          onChange={({ target }) => target.value && onChange([...accounts, { account: target.value }])}
+        >
+          <option value="">{texts.chooseAccount}</option>
+          {free.map(([id, name]) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </Select>
+      )}
+    </fieldset>
   );
 }
 

@@ -25,21 +25,7 @@ export function EditContact({ contact, onClose }: { contact: Contact; onClose():
     `${place}.params`,
     Object.entries(contact.params).map(([name, value]) => ({ name, value: String(value) })),
   );
-  const queries = useQueryClient();
-  const say = useToast();
-  const change = useMutation({
-    mutationFn: () =>
-      call<ChangeContactData, unknown>('PATCH', '/api/contact/{id}', {
-        path: { id: contact.id },
-        body: changedBody(contact, typed, params),
-      }),
-    onSuccess: async () => {
-      say(TEXTS.common.saved);
-      onClose();
-      await queries.invalidateQueries({ queryKey: ['contact', contact.id] });
-      await queries.invalidateQueries({ queryKey: ['contacts'] });
-    },
-  });
+  const change = useChange(contact, onClose);
   return (
     <Dialog
       wide
@@ -59,7 +45,7 @@ export function EditContact({ contact, onClose }: { contact: Contact; onClose():
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          change.mutate();
+          change.mutate(changedBody(contact, typed, params));
         }}
       >
         <div className="columns">
@@ -85,6 +71,24 @@ export function EditContact({ contact, onClose }: { contact: Contact; onClose():
       {change.error && <ErrorState error={change.error} />}
     </Dialog>
   );
+}
+
+function useChange(contact: Contact, onClose: () => void) {
+  const queries = useQueryClient();
+  const say = useToast();
+  return useMutation({
+    mutationFn: (body: ChangeContactData['body']) =>
+      call<ChangeContactData, unknown>('PATCH', '/api/contact/{id}', {
+        path: { id: contact.id },
+        body,
+      }),
+    onSuccess: async () => {
+      say(TEXTS.common.saved);
+      onClose();
+      await queries.invalidateQueries({ queryKey: ['contact', contact.id] });
+      await queries.invalidateQueries({ queryKey: ['contacts'] });
+    },
+  });
 }
 
 /** Only what was changed, so that two people who change different fields both keep theirs. */

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
 import type {
@@ -53,27 +53,7 @@ export function ListPage() {
     <Page
       title={list.data?.name ?? texts.list}
       lead={list.data && <Counts counts={list.data.counts} />}
-      actions={
-        <Actions
-          all={[
-            { from: 'editor', label: TEXTS.imports.submit, shown: importLink },
-            {
-              from: 'editor',
-              label: texts.rename,
-              shown: <Button onClick={() => setAsked({ what: 'rename' })}>{texts.rename}</Button>,
-            },
-            {
-              from: 'editor',
-              label: TEXTS.common.remove,
-              shown: (
-                <Button kind="danger" onClick={() => setAsked({ what: 'delete' })}>
-                  {TEXTS.common.remove}
-                </Button>
-              ),
-            },
-          ]}
-        />
-      }
+      actions={<ListActions importLink={importLink} onAsk={setAsked} />}
     >
       <Loaded query={list}>
         {(known) => (
@@ -107,6 +87,30 @@ export function ListPage() {
   );
 }
 
+function ListActions({ importLink, onAsk }: { importLink: ReactNode; onAsk(asked: Asked): void }) {
+  return (
+    <Actions
+      all={[
+        { from: 'editor', label: TEXTS.imports.submit, shown: importLink },
+        {
+          from: 'editor',
+          label: texts.rename,
+          shown: <Button onClick={() => onAsk({ what: 'rename' })}>{texts.rename}</Button>,
+        },
+        {
+          from: 'editor',
+          label: TEXTS.common.remove,
+          shown: (
+            <Button kind="danger" onClick={() => onAsk({ what: 'delete' })}>
+              {TEXTS.common.remove}
+            </Button>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
 function Counts({ counts: { contacts, withEmail, withPhone } }: Pick<ContactListDetail, 'counts'>) {
   return fill(texts.counts, {
     contacts: formatNumber(contacts),
@@ -116,43 +120,12 @@ function Counts({ counts: { contacts, withEmail, withPhone } }: Pick<ContactList
 }
 
 function Change({ list, asked, onClose }: { list: ContactListDetail; asked: Asked; onClose(): void }) {
-  const { id } = list;
   const [name, setName] = useState(list.name);
-  const queries = useQueryClient();
-  const navigate = route.useNavigate();
-  const say = useToast();
-  const change = useMutation({
-    mutationFn: async () => {
-      if (asked.what === 'rename') {
-        await call<RenameContactListData, unknown>('PATCH', '/api/contact-list/{id}', {
-          path: { id },
-          body: { name },
-        });
-      } else if (asked.what === 'delete') {
-        await call<DeleteContactListData, unknown>('DELETE', '/api/contact-list/{id}', { path: { id } });
-      } else {
-        const path = { id, contactId: asked.contact.id };
-        await call<RemoveContactData, unknown>('DELETE', '/api/contact-list/{id}/contacts/{contactId}', {
-          path,
-        });
-      }
-    },
-    onSuccess: async () => {
-      onClose();
-      if (asked.what === 'delete') {
-        say(fill(texts.deleted, { name: list.name }));
-        queries.removeQueries({ queryKey: ['contact-lists', id] });
-        await navigate({ to: '/contacts', search: {} });
-      } else if (asked.what === 'remove') {
-        await queries.invalidateQueries({ queryKey: ['contacts'] });
-      }
-      await queries.invalidateQueries({ queryKey: ['contact-lists'] });
-    },
-  });
+  const change = useChange(list, asked, onClose);
   const shared = {
     busy: change.isPending,
     error: change.error,
-    onConfirm: () => change.mutate(),
+    onConfirm: () => change.mutate(name),
     onClose,
   };
   if (asked.what === 'rename')
@@ -187,4 +160,39 @@ function Change({ list, asked, onClose }: { list: ContactListDetail; asked: Aske
       <p>{texts.takeOutText}</p>
     </Confirm>
   );
+}
+
+function useChange(list: ContactListDetail, asked: Asked, onClose: () => void) {
+  const { id } = list;
+  const queries = useQueryClient();
+  const navigate = route.useNavigate();
+  const say = useToast();
+  return useMutation({
+    mutationFn: async (name: string) => {
+      if (asked.what === 'rename') {
+        await call<RenameContactListData, unknown>('PATCH', '/api/contact-list/{id}', {
+          path: { id },
+          body: { name },
+        });
+      } else if (asked.what === 'delete') {
+        await call<DeleteContactListData, unknown>('DELETE', '/api/contact-list/{id}', { path: { id } });
+      } else {
+        const path = { id, contactId: asked.contact.id };
+        await call<RemoveContactData, unknown>('DELETE', '/api/contact-list/{id}/contacts/{contactId}', {
+          path,
+        });
+      }
+    },
+    onSuccess: async () => {
+      onClose();
+      if (asked.what === 'delete') {
+        say(fill(texts.deleted, { name: list.name }));
+        queries.removeQueries({ queryKey: ['contact-lists', id] });
+        await navigate({ to: '/contacts', search: {} });
+      } else if (asked.what === 'remove') {
+        await queries.invalidateQueries({ queryKey: ['contacts'] });
+      }
+      await queries.invalidateQueries({ queryKey: ['contact-lists'] });
+    },
+  });
 }

@@ -55,33 +55,39 @@ export function WhenPart({ draft, change }: PartProps) {
           onChange={({ target }) => change({ recipientLocal: target.checked })}
         />
       )}
-      <div className="columns">
-        <Field
-          label={texts.rate}
-          hint={texts.rateHint}
-          type="number"
-          min="0"
-          step="any"
-          value={draft.rate}
-          onChange={({ target }) => change({ rate: target.value })}
-        />
-        <Field
-          label={texts.quietFrom}
-          hint={texts.quietHint}
-          type="time"
-          value={draft.quietFrom}
-          onChange={({ target }) => change({ quietFrom: target.value })}
-        />
-        <Field
-          label={texts.quietTo}
-          type="time"
-          value={draft.quietTo}
-          onChange={({ target }) => change({ quietTo: target.value })}
-        />
-      </div>
+      <Pace draft={draft} change={change} />
       <Stages draft={draft} change={change} />
       <RetryPart draft={draft} change={change} />
     </fieldset>
+  );
+}
+
+function Pace({ draft, change }: PartProps) {
+  return (
+    <div className="columns">
+      <Field
+        label={texts.rate}
+        hint={texts.rateHint}
+        type="number"
+        min="0"
+        step="any"
+        value={draft.rate}
+        onChange={({ target }) => change({ rate: target.value })}
+      />
+      <Field
+        label={texts.quietFrom}
+        hint={texts.quietHint}
+        type="time"
+        value={draft.quietFrom}
+        onChange={({ target }) => change({ quietFrom: target.value })}
+      />
+      <Field
+        label={texts.quietTo}
+        type="time"
+        value={draft.quietTo}
+        onChange={({ target }) => change({ quietTo: target.value })}
+      />
+    </div>
   );
 }
 

@@ -50,27 +50,8 @@ function PolicyForm({ policy }: { policy: Policy }) {
   const stored = draftOf(policy);
   const kept = useKeptDraft('policy', policy.version, stored);
   const { draft } = kept;
-  const queries = useQueryClient();
-  const say = useToast();
   const set = (changed: Partial<Draft>) => kept.setDraft({ ...draft, ...changed });
-  const save = useMutation({
-    mutationFn: async (sent: Draft) => {
-      // The API takes the last one that comes, so that the form looks first whether it knows the newest.
-      const newest = await readPolicy();
-      if (newest.version !== policy.version) return { isSaved: false, policy: newest };
-      const { data } = await call<SetPolicyData, SetPolicyResponse>('PUT', '/api/policy', {
-        body: policyOf(sent),
-      });
-      return { isSaved: true, policy: data };
-    },
-    onSuccess: ({ isSaved, policy: newest }, sent) => {
-      if (isSaved) {
-        kept.saved(sent, { version: newest.version, content: draftOf(newest) });
-        say(texts.saved);
-      }
-      queries.setQueryData(['policy'], newest);
-    },
-  });
+  const save = useSave(policy, kept.saved);
   return (
     <form
       className="stack form"
@@ -86,36 +67,8 @@ function PolicyForm({ policy }: { policy: Policy }) {
           wrong={findingAt(save.error, 'caps')}
           onChange={(caps) => set({ caps })}
         />
-        <section className="card stack" aria-label={texts.senders}>
-          <h2>{texts.senders}</h2>
-          <p className="muted">{texts.sendersText}</p>
-          {(['email', 'sms', 'voice'] as const).map((channel) => (
-            <TextArea
-              key={channel}
-              label={TEXTS.channels[channel]}
-              hint={texts.senderHints[channel]}
-              rows={2}
-              value={draft.senders[channel]}
-              wrong={findingAt(save.error, `allowedSenders.${channel}`)}
-              onChange={({ target }) => set({ senders: { ...draft.senders, [channel]: target.value } })}
-            />
-          ))}
-        </section>
-        <section className="card stack" aria-label={texts.optOut}>
-          <h2>{texts.optOut}</h2>
-          <Field
-            label={texts.optOutText}
-            hint={texts.optOutHint}
-            value={draft.optOutText}
-            wrong={findingAt(save.error, 'smsOptOutText')}
-            onChange={({ target }) => set({ optOutText: target.value })}
-          />
-          <Choice
-            label={texts.onlyFirst}
-            checked={draft.onlyFirst}
-            onChange={({ target }) => set({ onlyFirst: target.checked })}
-          />
-        </section>
+        <Senders draft={draft} set={set} error={save.error} />
+        <OptOut draft={draft} set={set} error={save.error} />
         <Approval draft={draft} set={set} error={save.error} />
       </ReadableBelow>
       {kept.isBehind && (
@@ -143,6 +96,29 @@ function PolicyForm({ policy }: { policy: Policy }) {
       </Allowed>
     </form>
   );
+}
+
+function useSave(policy: Policy, onSaved: ReturnType<typeof useKeptDraft<Draft>>['saved']) {
+  const queries = useQueryClient();
+  const say = useToast();
+  return useMutation({
+    mutationFn: async (sent: Draft) => {
+      // The API takes the last one that comes, so that the form looks first whether it knows the newest.
+      const newest = await readPolicy();
+      if (newest.version !== policy.version) return { isSaved: false, policy: newest };
+      const { data } = await call<SetPolicyData, SetPolicyResponse>('PUT', '/api/policy', {
+        body: policyOf(sent),
+      });
+      return { isSaved: true, policy: data };
+    },
+    onSuccess: ({ isSaved, policy: newest }, sent) => {
+      if (isSaved) {
+        onSaved(sent, { version: newest.version, content: draftOf(newest) });
+        say(texts.saved);
+      }
+      queries.setQueryData(['policy'], newest);
+    },
+  });
 }
 
 interface PartProps {
@@ -210,6 +186,46 @@ function QuietHours({ draft: { quiet }, set, error }: PartProps) {
           </fieldset>
         </>
       )}
+    </section>
+  );
+}
+
+function Senders({ draft: { senders }, set, error }: PartProps) {
+  return (
+    <section className="card stack" aria-label={texts.senders}>
+      <h2>{texts.senders}</h2>
+      <p className="muted">{texts.sendersText}</p>
+      {(['email', 'sms', 'voice'] as const).map((channel) => (
+        <TextArea
+          key={channel}
+          label={TEXTS.channels[channel]}
+          hint={texts.senderHints[channel]}
+          rows={2}
+          value={senders[channel]}
+          wrong={findingAt(error, `allowedSenders.${channel}`)}
+          onChange={({ target }) => set({ senders: { ...senders, [channel]: target.value } })}
+        />
+      ))}
+    </section>
+  );
+}
+
+function OptOut({ draft, set, error }: PartProps) {
+  return (
+    <section className="card stack" aria-label={texts.optOut}>
+      <h2>{texts.optOut}</h2>
+      <Field
+        label={texts.optOutText}
+        hint={texts.optOutHint}
+        value={draft.optOutText}
+        wrong={findingAt(error, 'smsOptOutText')}
+        onChange={({ target }) => set({ optOutText: target.value })}
+      />
+      <Choice
+        label={texts.onlyFirst}
+        checked={draft.onlyFirst}
+        onChange={({ target }) => set({ onlyFirst: target.checked })}
+      />
     </section>
   );
 }

@@ -42,28 +42,9 @@ export function FlowCanvas({ flow, chosen, findings, onChoose, onChange }: FlowC
   const isReadOnly = useReadOnly();
   const nodes = useMemo(
     () =>
-      flow.nodes.map((node, index): StepNode => {
-        const kind = kindOf(node);
-        const marks = [
-          node.data?.isStart === true && texts.isStart,
-          node.data?.isEndNode === true && texts.isEnd,
-        ];
-        const name = nameOfStep(node);
-        const kindName = kind ? texts.kinds[kind] : (node.type ?? '');
-        return {
-          id: node.id,
-          type: 'step',
-          position: node.position ?? { x: 0, y: index * 150 },
-          ariaLabel: `${kindName}: ${name}`,
-          data: {
-            name,
-            kind: kindName,
-            marks: marks.filter(Boolean).join(' · '),
-            wrong: findings.get(index),
-            isChosen: node.id === chosen,
-          },
-        };
-      }),
+      flow.nodes.map((node, index) =>
+        stepNode(node, { index, wrong: findings.get(index), isChosen: node.id === chosen }),
+      ),
     [flow.nodes, findings, chosen],
   );
   const edges = useMemo(
@@ -110,6 +91,29 @@ export function FlowCanvas({ flow, chosen, findings, onChoose, onChange }: FlowC
       </ReactFlow>
     </div>
   );
+}
+
+function stepNode(
+  node: Flow['nodes'][number],
+  { index, wrong, isChosen }: { index: number; wrong: string | undefined; isChosen: boolean },
+): StepNode {
+  const kind = kindOf(node);
+  const marks = [node.data?.isStart === true && texts.isStart, node.data?.isEndNode === true && texts.isEnd];
+  const name = nameOfStep(node);
+  const kindName = kind ? texts.kinds[kind] : (node.type ?? '');
+  return {
+    id: node.id,
+    type: 'step',
+    position: node.position ?? { x: 0, y: index * 150 },
+    ariaLabel: `${kindName}: ${name}`,
+    data: {
+      name,
+      kind: kindName,
+      marks: marks.filter(Boolean).join(' · '),
+      wrong,
+      isChosen,
+    },
+  };
 }
 
 const FIT = { maxZoom: 1 };

@@ -117,35 +117,41 @@ function Templates() {
             </EmptyState>
           ) : (
             <>
-              <Table
-                caption={TEXTS.nav.templates}
-                rows={templates}
-                keyOf={({ id }) => id}
-                columns={[
-                  {
-                    key: 'name',
-                    head: texts.name,
-                    cell: ({ id, templateName }) => (
-                      <Link to="/templates/$templateId" params={{ templateId: id }}>
-                        {templateName}
-                      </Link>
-                    ),
-                  },
-                  { key: 'content', head: texts.content, cell: contentOf },
-                  { key: 'version', head: texts.version, numeric: true, cell: ({ version }) => version },
-                  {
-                    key: 'changed',
-                    head: TEXTS.common.changed,
-                    cell: ({ updatedAt }) => <Time at={updatedAt} />,
-                  },
-                ]}
-              />
+              <TemplateTable templates={templates} />
               <Paging page={page} limit={pageSize} total={total} onPage={(next) => void go({ page: next })} />
             </>
           )
         }
       </Loaded>
     </div>
+  );
+}
+
+function TemplateTable({ templates }: { templates: Listed[] }) {
+  return (
+    <Table
+      caption={TEXTS.nav.templates}
+      rows={templates}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          key: 'name',
+          head: texts.name,
+          cell: ({ id, templateName }) => (
+            <Link to="/templates/$templateId" params={{ templateId: id }}>
+              {templateName}
+            </Link>
+          ),
+        },
+        { key: 'content', head: texts.content, cell: contentOf },
+        { key: 'version', head: texts.version, numeric: true, cell: ({ version }) => version },
+        {
+          key: 'changed',
+          head: TEXTS.common.changed,
+          cell: ({ updatedAt }) => <Time at={updatedAt} />,
+        },
+      ]}
+    />
   );
 }
 

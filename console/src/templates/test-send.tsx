@@ -31,33 +31,15 @@ export function TestSend({ template }: { template: Template }) {
   const [from, setFrom] = useTyped(`${place}.from`, '');
   const names = placeholdersIn([...textsOf(channel, draftOf(channel, template)), template.body]);
   const given = Object.fromEntries(Object.entries(params).filter(([, value]) => value !== ''));
-  const preview = useMutation({
-    mutationFn: () =>
-      call<PreviewTemplateData, PreviewTemplateResponse>('POST', '/api/template/{id}/preview', {
-        path: { id },
-        body: { params: given },
-      }),
-  });
-  const once = useOnceKey();
-  const test = useMutation({
-    mutationFn: () => {
-      const body = { to, from, params: given };
-      return call<SendTestMessageData, SendTestMessageResponse>('POST', '/api/template/{id}/test-send', {
-        path: { id },
-        body,
-        idempotencyKey: once.keyOf([id, template.version, body]),
-      });
-    },
-    // The next press means another message.
-    onSuccess: once.done,
-  });
+  const preview = usePreview(id, given);
+  const test = useTestSend(template);
   return (
     <div className="stack">
       <form
         className="stack form"
         onSubmit={(event) => {
           event.preventDefault();
-          test.mutate();
+          test.mutate({ to, from, params: given });
         }}
       >
         {names.map((name) => (
@@ -107,6 +89,30 @@ export function TestSend({ template }: { template: Template }) {
       {preview.data && <Rendered preview={preview.data.data} />}
     </div>
   );
+}
+
+function usePreview(id: string, params: Record<string, string>) {
+  return useMutation({
+    mutationFn: () =>
+      call<PreviewTemplateData, PreviewTemplateResponse>('POST', '/api/template/{id}/preview', {
+        path: { id },
+        body: { params },
+      }),
+  });
+}
+
+function useTestSend({ id, version }: Template) {
+  const once = useOnceKey();
+  return useMutation({
+    mutationFn: (body: { to: string; from: string; params: Record<string, string> }) =>
+      call<SendTestMessageData, SendTestMessageResponse>('POST', '/api/template/{id}/test-send', {
+        path: { id },
+        body,
+        idempotencyKey: once.keyOf([id, version, body]),
+      }),
+    // The next press means another message.
+    onSuccess: once.done,
+  });
 }
 
 function Rendered({ preview }: { preview: TemplatePreview }) {

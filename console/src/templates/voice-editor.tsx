@@ -51,35 +51,19 @@ export function VoiceEditor({ draft, onChange, error }: EditorProps) {
 
 function Graph({ draft: { flow }, onChange, error }: Omit<EditorProps, 'values'>) {
   const [chosen, setChosen] = useState(flow.nodes[0]?.id);
-  const [kind, setKind] = useState<StepKind>('text');
   const findings = findingsByNode(error);
   const isReadOnly = useReadOnly();
   const node = flow.nodes.find(({ id }) => id === chosen);
   return (
     <div className="stack">
       {!isReadOnly && (
-        <div className="row end">
-          <Select
-            label={flowTexts.newStep}
-            value={kind}
-            onChange={({ target }) => setKind(target.value as StepKind)}
-          >
-            {STEP_KINDS.map((one) => (
-              <option key={one} value={one}>
-                {flowTexts.kinds[one]}
-              </option>
-            ))}
-          </Select>
-          <Button
-            onClick={() => {
-              const added = withStep(flow, kind);
-              onChange({ flow: added.flow });
-              setChosen(added.id);
-            }}
-          >
-            {flowTexts.add}
-          </Button>
-        </div>
+        <NewStep
+          onAdd={(kind) => {
+            const added = withStep(flow, kind);
+            onChange({ flow: added.flow });
+            setChosen(added.id);
+          }}
+        />
       )}
       <Suspense fallback={<Skeleton lines={8} />}>
         <FlowCanvas
@@ -127,6 +111,26 @@ function Graph({ draft: { flow }, onChange, error }: Omit<EditorProps, 'values'>
           />
         )}
       </section>
+    </div>
+  );
+}
+
+function NewStep({ onAdd }: { onAdd(kind: StepKind): void }) {
+  const [kind, setKind] = useState<StepKind>('text');
+  return (
+    <div className="row end">
+      <Select
+        label={flowTexts.newStep}
+        value={kind}
+        onChange={({ target }) => setKind(target.value as StepKind)}
+      >
+        {STEP_KINDS.map((one) => (
+          <option key={one} value={one}>
+            {flowTexts.kinds[one]}
+          </option>
+        ))}
+      </Select>
+      <Button onClick={() => onAdd(kind)}>{flowTexts.add}</Button>
     </div>
   );
 }

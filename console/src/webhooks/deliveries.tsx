@@ -28,39 +28,8 @@ const TONES = { pending: 'busy', delivered: 'ok', failed: 'bad' } as const;
 /** What a webhook was sent, newest first, each to be sent again. */
 export function Deliveries({ webhookId }: { webhookId: string }) {
   const [state, setState] = useState<WebhookDelivery['state']>();
-  const queries = useQueryClient();
-  const say = useToast();
-  const list = useCursorList<WebhookDelivery>(
-    ['webhooks', webhookId, 'deliveries', state],
-    (cursor, signal) =>
-      call<ListWebhookDeliveriesData, ListWebhookDeliveriesResponse>('GET', '/api/webhook/{id}/deliveries', {
-        path: { id: webhookId },
-        query: { limit: 50, ...(state && { state }), ...(cursor && { cursor }) },
-        signal,
-      }),
-    { refetchInterval: 5_000 },
-  );
-  const again = useMutation({
-    mutationFn: (deliveryId: string | undefined) =>
-      deliveryId === undefined
-        ? call<RedeliverFailedDeliveriesData, unknown>('POST', '/api/webhook/{id}/redeliver', {
-            path: { id: webhookId },
-            body: { state: 'failed' },
-          })
-        : call<RedeliverWebhookDeliveryData, unknown>(
-            'POST',
-            '/api/webhook/{id}/deliveries/{deliveryId}/redeliver',
-            {
-              path: { id: webhookId, deliveryId },
-            },
-          ),
-    onSuccess: async () => {
-      say(texts.redelivering);
-      await queries.invalidateQueries({ queryKey: ['webhooks', webhookId] });
-    },
-    onError: (error) => say(messageOf(error), { bad: true }),
-  });
-  const may = useMay();
+  const list = useDeliveries(webhookId, state);
+  const again = useRedelivery(webhookId);
   return (
     <div className="stack">
       <div className="row end">
@@ -88,39 +57,7 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
             <EmptyState title={texts.noDeliveries}>{texts.noDeliveriesText}</EmptyState>
           ) : (
             <>
-              <Table
-                caption={texts.deliveries}
-                rows={rows}
-                keyOf={({ id }) => id}
-                columns={[
-                  { key: 'at', head: TEXTS.common.created, cell: ({ createdAt }) => <Time at={createdAt} /> },
-                  { key: 'type', head: texts.event, cell: ({ type }) => <code>{type}</code> },
-                  {
-                    key: 'state',
-                    head: texts.state,
-                    cell: (one) => <Badge tone={TONES[one.state]}>{texts.states[one.state]}</Badge>,
-                  },
-                  { key: 'attempts', head: texts.attempts, numeric: true, cell: ({ attempts }) => attempts },
-                  {
-                    key: 'answer',
-                    head: texts.answer,
-                    cell: ({ status, code, answer }) =>
-                      [status, code, answer].filter((part) => part !== null && part !== '').join(' · ') ||
-                      '–',
-                  },
-                  {
-                    key: 'actions',
-                    head: TEXTS.common.actions,
-                    cell: ({ id, state: now, type }) =>
-                      now === 'pending' || !may('sender') ? null : (
-                        <Button small kind="quiet" onClick={() => again.mutate(id)}>
-                          {texts.redeliver}
-                          <span className="only-heard">: {type}</span>
-                        </Button>
-                      ),
-                  },
-                ]}
-              />
+              <DeliveryTable rows={rows} onAgain={again.mutate} />
               <More
                 shown={rows.length}
                 hasMore={list.hasNextPage}
@@ -133,4 +70,81 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
       </Loaded>
     </div>
   );
+}
+
+function DeliveryTable({ rows, onAgain }: { rows: WebhookDelivery[]; onAgain(id: string): void }) {
+  const may = useMay();
+  return (
+    <Table
+      caption={texts.deliveries}
+      rows={rows}
+      keyOf={({ id }) => id}
+      columns={[
+        { key: 'at', head: TEXTS.common.created, cell: ({ createdAt }) => <Time at={createdAt} /> },
+        { key: 'type', head: texts.event, cell: ({ type }) => <code>{type}</code> },
+        {
+          key: 'state',
+          head: texts.state,
+          cell: (one) => <Badge tone={TONES[one.state]}>{texts.states[one.state]}</Badge>,
+        },
+        { key: 'attempts', head: texts.attempts, numeric: true, cell: ({ attempts }) => attempts },
+        {
+          key: 'answer',
+          head: texts.answer,
+          cell: ({ status, code, answer }) =>
+            [status, code, answer].filter((part) => part !== null && part !== '').join(' · ') || '–',
+        },
+        {
+          key: 'actions',
+          head: TEXTS.common.actions,
+          cell: ({ id, state: now, type }) =>
+            now === 'pending' || !may('sender') ? null : (
+              <Button small kind="quiet" onClick={() => onAgain(id)}>
+                {texts.redeliver}
+                <span className="only-heard">: {type}</span>
+              </Button>
+            ),
+        },
+      ]}
+    />
+  );
+}
+
+function useDeliveries(webhookId: string, state: WebhookDelivery['state'] | undefined) {
+  return useCursorList<WebhookDelivery>(
+    ['webhooks', webhookId, 'deliveries', state],
+    (cursor, signal) =>
+      call<ListWebhookDeliveriesData, ListWebhookDeliveriesResponse>('GET', '/api/webhook/{id}/deliveries', {
+        path: { id: webhookId },
+        query: { limit: 50, ...(state && { state }), ...(cursor && { cursor }) },
+        signal,
+      }),
+    { refetchInterval: 5_000 },
+  );
+}
+
+/** Of one delivery, or of all that failed. */
+function useRedelivery(webhookId: string) {
+  const queries = useQueryClient();
+  const say = useToast();
+  return useMutation({
+    mutationFn: (deliveryId: string | undefined) =>
+      deliveryId === undefined
+        ? call<RedeliverFailedDeliveriesData, unknown>('POST', '/api/webhook/{id}/redeliver', {
+            path: { id: webhookId },
+            body: { state: 'failed' },
+          })
+        : call<RedeliverWebhookDeliveryData, unknown>(
+            'POST',
+            '/api/webhook/{id}/deliveries/{deliveryId}/redeliver',
+            {
+              path: { id: webhookId, deliveryId },
+            },
+          ),
+    onSuccess: async () => {
+      say(texts.redelivering);
+      await queries.invalidateQueries({ queryKey: ['webhooks', webhookId] });
+    },
+    onError: (error) => say(messageOf(error), { bad: true }),
+  });
 }

@@ -16,41 +16,9 @@ const FAMILIES = ['message.*', 'campaign.*'] as const;
 
 /** Makes a webhook and shows its secret once, or changes one. */
 export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose(): void }) {
-  const place = `webhook.${webhook?.id ?? 'new'}`;
-  const [url, setUrl] = useTyped(`${place}.url`, webhook?.url ?? '');
-  const [families, setFamilies] = useTyped<readonly string[]>(
-    `${place}.families`,
-    FAMILIES.filter((one) => webhook?.events.includes(one) ?? true),
-  );
-  const [others, setOthers] = useTyped(
-    `${place}.others`,
-    (webhook?.events ?? []).filter((one) => !FAMILIES.some((family) => family === one)).join(' '),
-  );
-  const [description, setDescription] = useTyped(`${place}.description`, webhook?.description ?? '');
-  const queries = useQueryClient();
-  const once = useOnceKey();
-  const save = useMutation({
-    mutationFn: async (): Promise<string | undefined> => {
-      const events = [...families, ...others.split(/[\s,]+/).filter(Boolean)];
-      const body = { url, events, description: description || null };
-      if (webhook) {
-        await call<ChangeWebhookData, unknown>('PATCH', '/api/webhook/{id}', {
-          path: { id: webhook.id },
-          body,
-        });
-        return undefined;
-      }
-      const { data } = await call<CreateWebhookData, CreateWebhookResponse>('POST', '/api/webhook', {
-        body,
-        idempotencyKey: once.keyOf(body),
-      });
-      return data.secret;
-    },
-    onSuccess: async (secret) => {
-      await queries.invalidateQueries({ queryKey: ['webhooks'] });
-      if (secret === undefined) onClose();
-    },
-  });
+  const typed = useTypedWebhook(webhook);
+  const { url, families, others, description } = typed;
+  const save = useSave(webhook, onClose);
   if (save.data !== undefined) {
     return (
       <SecretDialog
@@ -79,7 +47,7 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose()
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          save.mutate();
+          save.mutate(typed.body());
         }}
       >
         <Field
@@ -89,35 +57,110 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose()
           value={url}
           required
           wrong={findingAt(save.error, 'url')}
-          onChange={({ target }) => setUrl(target.value)}
+          onChange={({ target }) => typed.setUrl(target.value)}
         />
-        <fieldset className="fieldset stack tight">
-          <legend>{texts.events}</legend>
-          {FAMILIES.map((family) => (
-            <Choice
-              key={family}
-              label={texts.families[family]}
-              checked={families.includes(family)}
-              onChange={({ target }) =>
-                setFamilies(target.checked ? [...families, family] : families.filter((one) => one !== family))
-              }
-            />
-          ))}
-          <Field
-            label={texts.others}
-            hint={texts.othersHint}
-            value={others}
-            wrong={findingAt(save.error, 'events')}
-            onChange={({ target }) => setOthers(target.value)}
-          />
-        </fieldset>
+        <Events
+          families={families}
+          others={others}
+          error={save.error}
+          onFamilies={typed.setFamilies}
+          onOthers={typed.setOthers}
+        />
         <Field
           label={texts.description}
           value={description}
-          onChange={({ target }) => setDescription(target.value)}
+          onChange={({ target }) => typed.setDescription(target.value)}
         />
       </form>
       {save.error && <ErrorState error={save.error} />}
     </Dialog>
   );
+}
+
+function useTypedWebhook(webhook: Webhook | undefined) {
+  const place = `webhook.${webhook?.id ?? 'new'}`;
+  const [url, setUrl] = useTyped(`${place}.url`, webhook?.url ?? '');
+  const [families, setFamilies] = useTyped<readonly string[]>(
+    `${place}.families`,
+    FAMILIES.filter((one) => webhook?.events.includes(one) ?? true),
+  );
+  const [others, setOthers] = useTyped(
+    `${place}.others`,
+    (webhook?.events ?? []).filter((one) => !FAMILIES.some((family) => family === one)).join(' '),
+  );
+  const [description, setDescription] = useTyped(`${place}.description`, webhook?.description ?? '');
+  const body = (): WebhookBody => ({
+    url,
+    events: [...families, ...others.split(/[\s,]+/).filter(Boolean)],
+    description: description || null,
+  });
+  return {
+    ...{ url, families, others, description, body },
+    ...{ setUrl, setFamilies, setOthers, setDescription },
+  };
+}
+
+interface EventsProps {
+  families: readonly string[];
+  others: string;
+  error: unknown;
+  onFamilies(families: readonly string[]): void;
+  onOthers(others: string): void;
+}
+
+function Events({ families, others, error, onFamilies, onOthers }: EventsProps) {
+  return (
+    <fieldset className="fieldset stack tight">
+      <legend>{texts.events}</legend>
+      {FAMILIES.map((family) => (
+        <Choice
+          key={family}
+          label={texts.families[family]}
+          checked={families.includes(family)}
+          onChange={({ target }) =>
+            onFamilies(target.checked ? [...families, family] : families.filter((one) => one !== family))
+          }
+        />
+      ))}
+      <Field
+        label={texts.others}
+        hint={texts.othersHint}
+        value={others}
+        wrong={findingAt(error, 'events')}
+        onChange={({ target }) => onOthers(target.value)}
+      />
+    </fieldset>
+  );
+}
+
+interface WebhookBody {
+  url: string;
+  events: string[];
+  description: string | null;
+}
+
+/** Answers with the secret of a new one. */
+function useSave(webhook: Webhook | undefined, onClose: () => void) {
+  const queries = useQueryClient();
+  const once = useOnceKey();
+  return useMutation({
+    mutationFn: async (body: WebhookBody): Promise<string | undefined> => {
+      if (webhook) {
+        await call<ChangeWebhookData, unknown>('PATCH', '/api/webhook/{id}', {
+          path: { id: webhook.id },
+          body,
+        });
+        return undefined;
+      }
+      const { data } = await call<CreateWebhookData, CreateWebhookResponse>('POST', '/api/webhook', {
+        body,
+        idempotencyKey: once.keyOf(body),
+      });
+      return data.secret;
+    },
+    onSuccess: async (secret) => {
+      await queries.invalidateQueries({ queryKey: ['webhooks'] });
+      if (secret === undefined) onClose();
+    },
+  });
 }
