@@ -10,8 +10,10 @@ import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import { callOptions } from '../src/domain/call-options';
 import { ERRORS, type ErrorCode, isDomainError } from '../src/domain/errors';
 import { sendMessageUid } from '../src/domain/ids';
+import { LIMITS } from '../src/domain/limits';
 import type { Capability, Gateway, OutgoingMessage, SendAnswer } from '../src/gateway/gateway';
 import type { ActivityDeps } from './deps';
+import { pause } from './heartbeat';
 
 interface SendInput {
   sendId: string;
@@ -19,8 +21,11 @@ interface SendInput {
 
 type Service = { gateway: Gateway; able: ReadonlySet<Capability> } | { refused: ErrorCode };
 
-/** Delay before an idempotent service whose answer was lost is asked again. */
+/** Delay before an idempotent service whose answer was lost is asked again, and one that has no message to cancel. */
 const ASK_AGAIN_MS = 1_000;
+
+/** A request of ours has ended by then, with an answer or without. */
+const MAY_ARRIVE_MS = LIMITS.gatewayTimeoutMs + 5_000;
 
 /** The steps of a durable send: some reach the service, the others only read its row. */
 export function durableSendActivities({ db, gatewayFor, callTimes }: ActivityDeps) {
@@ -62,7 +67,14 @@ export function durableSendActivities({ db, gatewayFor, callTimes }: ActivityDep
 
   async function callBack({ row }: SendClaim, service: Service): Promise<SendResult> {
     if ('refused' in service || !service.able.has('holds')) return { kind: 'late' };
-    const answer = await service.gateway.cancel(sendMessageUid(row.id, row.attempt));
+    const uid = sendMessageUid(row.id, row.attempt);
+    let answer = await service.gateway.cancel(uid);
+    // The request of an attempt that was given up may reach the service yet, and would be taken after this one's end.
+    const untilMs = Date.now() + MAY_ARRIVE_MS;
+    while (answer === 'absent' && row.accepted_at === null && Date.now() < untilMs) {
+      await pause(ASK_AGAIN_MS);
+      answer = await service.gateway.cancel(uid);
+    }
     return answer === 'late' ? { kind: 'late' } : { kind: 'end', state: 'canceled', attempted: false };
   }
 
