@@ -6,7 +6,7 @@ import { VERSION } from '../domain/version';
 import type { Installation } from '../http/health';
 import type { Log } from '../log';
 import { NEWEST_MIGRATION } from '../storage/migrate';
-import { newId } from '../storage/new-id';
+import { makeIdsForFormerBuilds, newId } from '../storage/new-id';
 
 /** What every process of the installation says of itself (0106-processes). */
 export interface ProcessTables {
@@ -34,6 +34,9 @@ interface RecordDeps {
   log: Log;
 }
 
+/** The migration that came with the shorter ids of decision 56. */
+const SHORTER_IDS_SINCE = '0121-narrow-indexes';
+
 /**
  * Says in the database that this process lives, until `stop`. No work depends on it: a write that fails is logged, and
  * the next one makes up for it.
@@ -48,6 +51,12 @@ export async function recordProcess({ db, roles, buildId, log }: RecordDeps): Pr
         values (${id}, ${hostname()}, ${process.pid}, ${roles}, ${VERSION}, ${buildId ?? null}, ${NEWEST_MIGRATION},
           now() - ${process.uptime()} * interval '1 second', now())
         on conflict (id) do update set seen_at = excluded.seen_at`.execute(db);
+      const { rows } = await sql<{ live: boolean }>`
+        select exists (
+          select from processes where seen_at > now() - ${LIMITS.processSilentSeconds} * interval '1 second'
+            and coalesce(newest_migration, '') < ${SHORTER_IDS_SINCE}
+        ) as live`.execute(db);
+      makeIdsForFormerBuilds(rows[0]?.live === true);
       await sql`
         delete from processes where seen_at < now() - ${LIMITS.processKeptMinutes} * interval '1 minute'`.execute(
         db,

@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto';
 
 /** 45 random bits for each millisecond: an import of a million contacts has the same id twice once in 70,000 times. */
 const RANDOM_CHARS = 9;
+const FORMER_RANDOM_CHARS = 16;
 /** Random bytes for many ids at once, because a call for nine bytes costs more than all the rest of an id. */
 const pool = Buffer.alloc(4_096);
 let poolAt = pool.length;
@@ -16,6 +17,21 @@ const TIME_CHARS = 10;
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /**
+ * What processes of builds from before decision 56 look for in the uids of messages. They read the feed of outcomes too, and pass
+ * over those of messages whose uid has a shorter id.
+ */
+const READ_BY_FORMER_BUILDS = ['run', 'snd'];
+let formerBuildsLive = false;
+
+/** While a process of such a build lives, runs and durable sends have ids that it knows. */
+export function makeIdsForFormerBuilds(live: boolean): void {
+  formerBuildsLive = live;
+}
+
+const randomChars = (prefix: string) =>
+  formerBuildsLive && READ_BY_FORMER_BUILDS.includes(prefix) ? FORMER_RANDOM_CHARS : RANDOM_CHARS;
+
+/**
  * A new id such as `cmp_01kb3…`: a prefix that says what it names, then 19 characters of Crockford's base 32.
  * Ten of them are milliseconds and nine are random (one of each byte given). It is URL-safe, and sorts by
  * creation time to the millisecond. It is short, because each message has five of this kind; those from before
@@ -24,7 +40,7 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 export function newId(
   prefix: string,
   nowMs: number = Date.now(),
-  bytes: Uint8Array = nextRandom(RANDOM_CHARS),
+  bytes: Uint8Array = nextRandom(randomChars(prefix)),
 ): string {
   let random = '';
   for (const byte of bytes) random += ALPHABET[byte & 31];

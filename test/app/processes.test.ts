@@ -8,8 +8,10 @@ import {
   type RecordedProcess,
   recordProcess,
 } from '../../src/app/processes';
+import { messageUid, parseMessageUid } from '../../src/domain/ids';
 import { VERSION } from '../../src/domain/version';
 import { createLog } from '../../src/log';
+import { newId } from '../../src/storage/new-id';
 import type { Storage } from '../../src/storage/storage';
 import { describeWithDatabase } from '../support/storage';
 
@@ -55,6 +57,27 @@ describeWithDatabase('the processes of an installation', (database) => {
     );
     for (const one of processes)
       expect(Date.parse(one.startedAt)).toBeLessThanOrEqual(Date.parse(one.lastSeenAt));
+  });
+
+  test('beside one of a build from before decision 56, runs and sends have ids that it knows', async () => {
+    const uidThatItReads = /^(run_[0-9a-z]{26})\.(email|sms|voice)\.(\d{1,9})\.(\d{1,4})$/;
+    const lookAgain = async () => {
+      const another = await recordProcess({ db, roles: ['http'], buildId: undefined, log });
+      await another.stop();
+      return messageUid({ runId: newId('run'), channel: 'sms', seq: 7 }, 0);
+    };
+    expect(await lookAgain()).not.toMatch(uidThatItReads);
+    await sql`
+      insert into processes (id, host, pid, roles, version, newest_migration, started_at, seen_at)
+      values ('proc_former', 'h', 1, '{orchestrator}', '1', '0119-due-groups', now(), now())`.execute(db);
+    const uid = await lookAgain();
+    expect(uid).toMatch(uidThatItReads);
+    expect(parseMessageUid(uid)).toMatchObject({ seq: 7, attempt: 0 });
+    expect(newId('snd')).toMatch(/^snd_[0-9a-z]{26}$/);
+    expect(newId('msg')).toMatch(/^msg_[0-9a-z]{19}$/);
+    await lastSeen('proc_former', '2 minutes');
+    expect(await lookAgain()).not.toMatch(uidThatItReads);
+    expect(newId('snd')).toMatch(/^snd_[0-9a-z]{19}$/);
   });
 
   test('one that has shown no sign of life for a minute is listed last, as silent', async () => {
