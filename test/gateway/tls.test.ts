@@ -47,6 +47,7 @@ test('knows that a service with which no TLS could be agreed on has got nothing'
     await gateway.close();
     peer.close();
   }
+  untrusted.closeAllConnections();
   tokens.closeAllConnections();
   tokens.close();
   authority.remove();

@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { openTransport } from '../../src/gateway/transport';
 
 test.each([
@@ -14,7 +15,7 @@ test.each([
   const transport = openTransport(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 1);
   const answer = transport.request('POST', '/send-msg', { body: '{}', timeoutMs: 1_000 });
   const outcome = answer.catch((error: unknown) => error);
-  const late = new Promise((done) => setTimeout(done, 4_000, 'still waiting'));
+  const late = delay(4_000, 'still waiting', { ref: false });
   expect(await Promise.race([outcome, late])).toMatchObject({ name: 'NoAnswer', offered: true });
   clearInterval(timer);
   server.closeAllConnections();
