@@ -19,6 +19,8 @@ const queries = createQueries({
     queries.removeQueries({ queryKey: sessionQuery.queryKey });
     void router.invalidate();
   },
+  // The role may be another by now, and the page shows what it may do.
+  onForbidden: () => void queries.invalidateQueries({ queryKey: sessionQuery.queryKey }),
   // Nothing on the page is of the other person's workspace.
   onAnotherUser: () => location.assign('/console/'),
 });

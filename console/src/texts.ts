@@ -14,6 +14,7 @@ export const TEXTS = {
     theme: 'Appearance',
     themes: { system: 'System', light: 'Light', dark: 'Dark' },
     offline: 'Fanfare does not answer. What you see may be old; we keep asking and go on by ourselves.',
+    stale: 'Not everything on this page could be read anew, so that it may be old: {message}',
     stopped: 'Everything is stopped since {since}: {reason}. Nothing of this workspace leaves.',
     stoppedLink: 'See Home',
     update: 'The console has been updated. Loading it anew…',

@@ -12,6 +12,7 @@ import { until } from '../support/until';
 describeWithDatabase('the console under faults', (database) => {
   let browser: Browser;
   let api: WholeApi;
+  let workspace: string;
   let headers: Record<string, string>;
   let user: { email: string; password: string };
 
@@ -20,6 +21,7 @@ describeWithDatabase('the console under faults', (database) => {
     api = await startWholeApi(await database.open(), { more: [builtConsole()] });
     const made = await newWorkspace(api.identity);
     user = made.user;
+    workspace = made.workspace.id;
     headers = { authorization: await bearerFor(api.identity, made) };
   }, 120_000);
   afterAll(async () => {
@@ -40,6 +42,42 @@ describeWithDatabase('the console under faults', (database) => {
     await page.unroute('**/api/webhook?**');
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('button', { name: 'New webhook' }).first().waitFor();
+    await close();
+  }, 60_000);
+
+  test('a page that shows what could not be read anew says so, until it can', async () => {
+    const body = { url: 'https://hooks.example.com/in', events: ['message.*'] };
+    const { id } = (await api.call('POST', '/api/webhook', { headers, body })).body.data;
+    const { page, close } = await open(`/webhooks/${id}`);
+    await page.getByText(body.url).first().waitFor();
+    const banner = page.getByText('Not everything on this page could be read anew');
+    await page.route('**/api/webhook/**', (route) =>
+      route.fulfill({ status: 503, json: { code: 'unavailable', detail: 'The database does not answer' } }),
+    );
+    await banner.waitFor();
+    expect(await page.getByText(body.url).count()).toBeGreaterThan(0);
+    await page.unroute('**/api/webhook/**');
+    await banner.getByRole('button', { name: 'Try again' }).click();
+    await banner.waitFor({ state: 'detached' });
+    // Another person deletes it.
+    await api.call('DELETE', `/api/webhook/${id}`, { headers });
+    await banner.waitFor();
+    await close();
+  }, 60_000);
+
+  test('a page offers no longer what the role of the person does not reach since', async () => {
+    const by = { workspaceId: workspace, role: 'owner' as const };
+    const email = 'lowered@faults.example';
+    const { user: made, password } = await api.identity.users.create(by, { email, role: 'admin' });
+    const { page, close } = await signedInAt(browser, api.url, { email, password }, '/webhooks');
+    const create = page.getByRole('button', { name: 'New webhook' }).first();
+    await create.click();
+    await page.getByRole('textbox', { name: 'Address' }).fill('https://hooks.example.com/in');
+    await api.identity.users.setRole(by, made.id, 'viewer');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('your role is viewer').first().waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await create.waitFor({ state: 'detached' });
     await close();
   }, 60_000);
 

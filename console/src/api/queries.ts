@@ -6,12 +6,15 @@ interface Endings {
   onSignedOut(): void;
   /** The browser's session is another person's by now, who has signed in on another page. */
   onAnotherUser(): void;
+  /** The person's role no longer reaches what the page offers. */
+  onForbidden(): void;
 }
 
 /** The cache of answers. */
-export function createQueries({ onSignedOut, onAnotherUser }: Endings): QueryClient {
+export function createQueries({ onSignedOut, onAnotherUser, onForbidden }: Endings): QueryClient {
   const onError = (error: unknown) => {
     if (isProblem(error, 403, 'user_mismatch')) onAnotherUser();
+    if (isProblem(error, 403, 'forbidden')) onForbidden();
     if (isProblem(error, 401, 'unauthenticated')) onSignedOut();
   };
   return new QueryClient({

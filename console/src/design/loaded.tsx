@@ -18,7 +18,7 @@ interface LoadedProps<Data> {
 
 /**
  * What was read, or what stands in its place: grey lines, what went wrong with a way to try again, or that this person
- * may not see it. What was read before stays when a later try fails, because the banner says that it may be old.
+ * may not see it. What was read before stays when a later try fails, because a banner says that it may be old.
  */
 export function Loaded<Data>({ query: { data, error, refetch }, lines, children }: LoadedProps<Data>) {
   if (data !== undefined) return children(data);

@@ -11,6 +11,7 @@ import { TEXTS } from '../texts';
 import { NotShown } from './allowed';
 import { NAVIGATION, type Role, reaches } from './navigation';
 import { OfflineBanner } from './offline-banner';
+import { StaleBanner } from './stale-banner';
 import { StoppedBanner } from './stopped-banner';
 import { applyTheme, chosenTheme, THEMES, type Theme } from './theme';
 import './shell.css';
@@ -52,6 +53,7 @@ export function Shell() {
         </header>
         <div className="banners">
           <OfflineBanner />
+          <StaleBanner />
           <StoppedBanner />
         </div>
         <nav id="menu" className={isMenuOpen ? 'side is-open' : 'side'} aria-label={shell.navigation}>
