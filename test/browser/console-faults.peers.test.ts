@@ -81,6 +81,57 @@ describeWithDatabase('the console under faults', (database) => {
     await close();
   }, 60_000);
 
+  test('what is made is made once, also when the answer to the first press is lost', async () => {
+    const { page, close } = await open('/account');
+    const press = (name: string) => page.getByRole('button', { name, exact: true }).first().click();
+    const type = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text);
+    async function twice(api: string, button: string): Promise<void> {
+      let asked = 0;
+      await page.route(api, async (route) => {
+        if (route.request().method() !== 'POST') return route.continue();
+        asked += 1;
+        if (asked > 1) return route.continue();
+        await route.fetch();
+        return route.abort();
+      });
+      const submit = page.getByRole('button', { name: button, exact: true }).last();
+      await submit.click();
+      await page.getByRole('alert').waitFor();
+      await submit.click();
+      await page.getByRole('alert').waitFor({ state: 'detached' });
+      await page.unroute(api);
+    }
+    const goto = (path: string) => page.goto(`${api.url}/console${path}`);
+    await goto('/carriers');
+    await press('New account');
+    await page.getByLabel('Kind').selectOption('simulator');
+    await type('Name', 'Once');
+    await twice('**/api/admin/accounts', 'Create');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const accounts = await page.evaluate<{ data: { name: string }[] }>(
+      'fetch("/api/admin/accounts").then((answer) => answer.json())',
+    );
+    expect(accounts.data.filter(({ name }) => name === 'Once')).toHaveLength(1);
+    await goto('/carriers?view=senders');
+    await press('Register a sender');
+    await type('Sender', 'once.example');
+    await twice('**/api/admin/senders', 'Create');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await goto('/access');
+    await press('New user');
+    await type('Email', 'once@faults.example');
+    await twice('**/api/admin/users', 'Create');
+    await page.getByRole('dialog', { name: 'The new password' }).waitFor();
+    await goto('/templates/new/sms');
+    await type('Name', 'Once');
+    await page.getByLabel('Text', { exact: true }).fill('Hello');
+    await twice('**/api/template', 'Create template');
+    await page.getByRole('heading', { name: 'Once', level: 1 }).waitFor();
+    const listed = await api.call('GET', '/api/template?channel=sms&search=Once', { headers });
+    expect(listed.body.templates).toHaveLength(1);
+    await close();
+  }, 90_000);
+
   async function importing(path: string, press?: string) {
     const one = await open(path);
     const { page } = one;

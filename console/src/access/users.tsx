@@ -2,6 +2,7 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tansta
 import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
+import { useOnceKey } from '../api/once-key';
 import type {
   ChangeUserData,
   CreateUserData,
@@ -135,8 +136,9 @@ function Change({ asked, onClose }: { asked: Asked; onClose(): void }) {
   const [email, setEmail] = useTyped(`${place}.email`, '');
   const [role, setRole] = useTyped<string>(`${place}.role`, user?.role ?? 'sender');
   const queries = useQueryClient();
+  const once = useOnceKey();
   const change = useMutation({
-    mutationFn: () => changeOf(asked, { email, role }),
+    mutationFn: () => changeOf(asked, { email, role }, once.keyOf),
     onSuccess: async (password) => {
       await queries.invalidateQueries({ queryKey: ['users'] });
       if (password === undefined) onClose();
@@ -196,10 +198,15 @@ function Change({ asked, onClose }: { asked: Asked; onClose(): void }) {
 }
 
 /** Answers with a new password where one was made. */
-async function changeOf(asked: Asked, typed: { email: string; role: string }): Promise<string | undefined> {
+async function changeOf(
+  asked: Asked,
+  typed: { email: string; role: string },
+  keyOf: (body: unknown) => string,
+): Promise<string | undefined> {
   if (asked.what === 'new') {
     const body = typed as CreateUserData['body'];
-    const { data } = await call<CreateUserData, CreateUserResponse>('POST', '/api/admin/users', { body });
+    const given = { body, idempotencyKey: keyOf(body) };
+    const { data } = await call<CreateUserData, CreateUserResponse>('POST', '/api/admin/users', given);
     return data.password;
   }
   const path = { id: asked.user.id };

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
+import { useOnceKey } from '../api/once-key';
 import type { Account, ChangeAccountData, CreateAccountData } from '../api/types.gen';
 import { Button } from '../design/button';
 import { Dialog } from '../design/dialog';
@@ -129,6 +130,7 @@ function useTypedAccount(account: Account | undefined) {
 
 function useSave(account: Account | undefined, onClose: () => void) {
   const queries = useQueryClient();
+  const once = useOnceKey();
   return useMutation({
     mutationFn: (body: object) => {
       return account
@@ -138,6 +140,7 @@ function useSave(account: Account | undefined, onClose: () => void) {
           })
         : call<CreateAccountData, unknown>('POST', '/api/admin/accounts', {
             body: body as unknown as CreateAccountData['body'],
+            idempotencyKey: once.keyOf(body),
           });
     },
     onSuccess: async () => {

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
+import { useOnceKey } from '../api/once-key';
 import { sessionQuery } from '../api/session';
 import type {
   DeleteSenderData,
@@ -91,12 +92,15 @@ function NewSender({ onClose }: { onClose(): void }) {
   });
   const [privateKey, setPrivateKey] = useState('');
   const queries = useQueryClient();
+  const once = useOnceKey();
   const creation = useMutation({
     mutationFn: () => {
       const { channel, sender, workspace, selector } = typed;
       const dkim = channel === 'email' && selector ? { dkim: { selector, privateKey } } : {};
+      const body = { channel, sender, workspace, ...dkim };
       return call<RegisterSenderData, unknown>('POST', '/api/admin/senders', {
-        body: { channel, sender, workspace, ...dkim },
+        body,
+        idempotencyKey: once.keyOf(body),
       });
     },
     onSuccess: async () => {

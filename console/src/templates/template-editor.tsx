@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { call } from '../api/client';
 import { findingAt } from '../api/findings';
+import { useOnceKey } from '../api/once-key';
 import type {
   CreateTemplateData,
   CreateTemplateResponse,
@@ -119,11 +120,15 @@ function useSave(
   const queries = useQueryClient();
   const navigate = useNavigate();
   const say = useToast();
+  const once = useOnceKey();
   const save = useMutation({
     mutationFn: async (draft: Draft) => {
       const body = bodyOf(channel, draft);
       if (!template)
-        return call<CreateTemplateData, CreateTemplateResponse>('POST', '/api/template', { body });
+        return call<CreateTemplateData, CreateTemplateResponse>('POST', '/api/template', {
+          body,
+          idempotencyKey: once.keyOf(body),
+        });
       const path = { id: template.id };
       // Each save makes a version of its own, so that the form looks first whether it knows the newest.
       const { data } = await call<ReadTemplateData, ReadTemplateResponse>('GET', '/api/template/{id}', {
