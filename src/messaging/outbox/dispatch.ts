@@ -81,7 +81,7 @@ export class Dispatcher {
   private readonly expiring: ExpiringMessages;
   private readonly recovering = new Set<Promise<void>>();
   /** Ids of the ways that were down when last looked at. */
-  private down = '';
+  private down: readonly string[] = [];
   private running = false;
   private woken = false;
   private timer: NodeJS.Timeout | undefined;
@@ -97,7 +97,8 @@ export class Dispatcher {
 
   constructor(private readonly deps: Deps) {
     const { db, holds, limits, partitions, log } = deps;
-    this.queue = new OutboxQueue({ limits, holds, wayOf: deps.wayOf });
+    const isOut = (way: string) => !this.ways.has(way) || this.down.includes(way);
+    this.queue = new OutboxQueue({ limits, holds, wayOf: deps.wayOf, isOut });
     this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
     this.ways = new Ways({
@@ -232,12 +233,11 @@ export class Dispatcher {
   /** Messages of an account that went down go to the next one at once, and come back when a probe is taken. */
   private lookAtAccounts(now: number): void {
     const down = this.ways.down(now);
-    const known = down.join();
-    if (known !== this.down) {
+    if (down.join() !== this.down.join()) {
+      this.down = down;
       this.queue.reroute();
       this.deps.onDown?.();
     }
-    this.down = known;
     for (const id of down) {
       if (!this.ways.wantsProbe(id, now)) continue;
       this.queue.sendProbe(id, (message) => this.deps.preferredWayOf(message) === id);

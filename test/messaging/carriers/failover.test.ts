@@ -2,6 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { type Account, providerName } from '../../../src/domain/account';
+import { LIMITS } from '../../../src/domain/limits';
 import { openHttpProvider } from '../../../src/providers/http-provider';
 import type { Provider } from '../../../src/providers/provider';
 import type { Storage } from '../../../src/storage/storage';
@@ -204,6 +205,28 @@ describeWithDatabase('failover', (database) => {
     expect(first.of('bound')).toEqual(['503']);
     expect(second.of('bound')).toEqual([]);
   });
+
+  test('more messages than memory has for a flow, which stay with an account that is down, hold up no other of it', async () => {
+    const delivery = await start(false);
+    const bound = Array.from({ length: LIMITS.queuedTransactional + 20 }, (_, i) => `bound${i}`);
+    const [sooner, sendAt] = [4_000, 5_000].map((ms) => new Date(Date.now() + ms).toISOString());
+    await delivery.acceptMany(rig.workspaceId, [
+      ...bound.map((uid) => rig.sms(uid, { class: 'transactional', sendAt: sooner })),
+      rig.sms('later', { class: 'transactional', sendAt }),
+    ]);
+    // As an answer that may mean that it was taken.
+    const perhaps = { attempt: 1, provider: providerName(accounts[0] as Account) };
+    await rig.db.updateTable('messages').set(perhaps).where('uid', 'in', bound).execute();
+    first.plan.set('down', ['401']);
+    await delivery.accept(rig.workspaceId, rig.sms('down'));
+    await until('the next account has the other', () => second.of('down').length === 1);
+    await until('the next account has what falls due', () => second.of('later').length === 1, 20_000);
+    expect(bound.filter((uid) => first.of(uid).length + second.of(uid).length > 0)).toEqual([]);
+    await delivery.probeAccount(accounts[0]?.id ?? '');
+    const waits = rig.db.selectFrom('messages').select('id').where('due_at', 'is not', null);
+    await until('none waits', async () => (await waits.execute()).length === 0, 20_000);
+    expect(bound.filter((uid) => first.of(uid).length !== 1 || second.of(uid).length > 0)).toEqual([]);
+  }, 60_000);
 
   test('what an account may have got, and knows again, goes by no other while it is disabled', async () => {
     const url = 'https://carrier.example/';

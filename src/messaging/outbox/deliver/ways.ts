@@ -72,6 +72,10 @@ export class Ways {
     this.refused.set(id, before);
   }
 
+  has(id: string): boolean {
+    return this.ways.has(id);
+  }
+
   all(): IterableIterator<ChannelWay> {
     return this.ways.values();
   }

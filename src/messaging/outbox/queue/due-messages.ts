@@ -51,6 +51,8 @@ export interface DueFlow {
   /** Messages due from then on, at most so many. */
   from: string;
   countMax: number;
+  /** Providers whose messages stay where they are: those of which they may have got something. */
+  without?: Iterable<string>;
 }
 
 export interface DueQuery {
@@ -76,8 +78,9 @@ export async function readDue(db: Kysely<MessagingTables>, query: DueQuery): Pro
     select m.* from unnest(
       ${flows.map(({ flow }) => flow)}::int[],
       ${flows.map(({ from }) => from)}::timestamptz[],
-      ${flows.map(({ countMax }) => countMax)}::int[]
-    ) as f(flow, due_from, count_max)
+      ${flows.map(({ countMax }) => countMax)}::int[],
+      ${flows.map(({ without = [] }) => [...without].join('\n'))}::text[]
+    ) as f(flow, due_from, count_max, without)
     cross join lateral (
       select ${columns}, m.due_at, m.accepted_seq, ${size} as size, ${confirms} as confirms,
         sum(${size}) over (order by g.due_at, g.first_seq, i.position) as bytes
@@ -85,6 +88,7 @@ export async function readDue(db: Kysely<MessagingTables>, query: DueQuery): Pro
       where g.lane = ${partition} and g.flow = f.flow and g.due_at >= f.due_from
         and g.due_at <= ${now}::timestamptz
         and i.id not in (select unnest(${except}::text[]))
+        and (f.without = '' or m.attempt = 0 or m.provider is null or m.provider <> all(string_to_array(f.without, E'\\n')))
       order by g.due_at, g.first_seq, i.position
       limit f.count_max
     ) m

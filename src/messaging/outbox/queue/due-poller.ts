@@ -131,6 +131,7 @@ export class DuePoller {
           flow: window.flow,
           from: new Date(fromMs).toISOString(),
           countMax,
+          without: window.stayingAt,
         })),
         except: queue.idsOf(partition, new Set(windows.map(({ flow }) => flow))),
         now,

@@ -32,6 +32,8 @@ export class OutboxQueue {
       limits: Pick<SenderLimits, 'keyOf' | 'queueMax'>;
       holds: Pick<Holds, 'isHeld'>;
       wayOf(message: OutgoingMessage): string;
+      /** Whether a way takes nothing until `reroute`. */
+      isOut(way: string): boolean;
     },
   ) {}
 
@@ -146,6 +148,7 @@ export class OutboxQueue {
         partition,
         window: undefined,
         state: 'taken',
+        stays: false,
         admitted: true,
         charged: false,
       };
@@ -234,8 +237,17 @@ export class OutboxQueue {
         this.readyFor(entry.message).push(keyOf(entry.message), entry);
       }
     }
-    for (const { window, message } of this.inHand.values()) {
-      if (window) window.way = this.deps.wayOf(message);
+    for (const window of this.windows.values()) {
+      if (window.staying === 0) continue;
+      window.staying = 0;
+      window.stayingAt.clear();
+      // More of them may be in the table.
+      this.fallBehind(window, ANY_TIME);
+    }
+    for (const entry of this.inHand.values()) {
+      if (!entry.window) continue;
+      entry.window.way = this.deps.wayOf(entry.message);
+      this.markStaying(entry.window, entry);
     }
     this.shares.clear();
     for (const { window, message } of this.inHand.values()) {
@@ -263,14 +275,14 @@ export class OutboxQueue {
     return this.deps.holds.isHeld({ ...key, confirmsOptOut });
   }
 
-  /** How many more of the flow are worth having in memory. */
+  /** How many more of the flow are worth having in memory, beside those that stay with an account which takes nothing. */
   roomOf(window: Window): number {
-    return Math.max(0, this.sizeOf(window) - window.count);
+    return Math.max(0, this.sizeOf(window) - window.count + window.staying);
   }
 
   /** A flow's share of memory. A few flows have large shares; many have enough for some turns of each. */
-  sizeOf({ channel, way, key, flow, count }: Window): number {
-    if (this.shares.bytesOf(way) > LIMITS.queuedBytes) return count === 0 ? 1 : 0;
+  sizeOf({ channel, way, key, flow, count, staying }: Window): number {
+    if (this.shares.bytesOf(way) > LIMITS.queuedBytes) return count === staying ? 1 : 0;
     const flows = this.shares.flowsOf(way);
     const share =
       key.class === 'transactional'
@@ -330,6 +342,7 @@ export class OutboxQueue {
       partition: window.partition,
       window,
       state: 'waiting',
+      stays: false,
       admitted: false,
       charged: false,
     };
@@ -343,6 +356,7 @@ export class OutboxQueue {
     entry.state = 'waiting';
     entry.admitted = false;
     window.count += 1;
+    this.markStaying(window, entry);
     this.shares.addBytes(window.way, entry.message.size);
   }
 
@@ -352,8 +366,19 @@ export class OutboxQueue {
     entry.window = undefined;
     entry.state = 'taken';
     window.count -= 1;
+    if (entry.stays) window.staying -= 1;
+    entry.stays = false;
+    if (window.staying === 0) window.stayingAt.clear();
     this.shares.addBytes(window.way, -entry.message.size);
     this.forgetIfIdle(window);
+  }
+
+  private markStaying(window: Window, entry: Entry): void {
+    const { boundTo } = entry.message;
+    entry.stays = boundTo !== undefined && this.deps.isOut(this.deps.wayOf(entry.message));
+    if (boundTo === undefined || !entry.stays) return;
+    window.staying += 1;
+    window.stayingAt.add(boundTo);
   }
 
   /** A queue may still hold it, and passes it over. */

@@ -18,6 +18,9 @@ export interface Window {
   readonly confirmsOptOut: true | undefined;
   /** Waiting in memory; what is on its way to the provider is not counted. */
   count: number;
+  /** Of these, the messages that stay with an account which takes nothing now, and what its providers are called. */
+  staying: number;
+  stayingAt: Set<string>;
   /** More is due in the table than in memory, so that what is accepted now has to queue there. */
   behind: boolean;
   reading: boolean;
@@ -39,6 +42,8 @@ export interface Entry {
   readonly partition: Partition;
   window: Window | undefined;
   state: 'waiting' | 'taken' | 'gone';
+  /** Counted in its window's `staying`. */
+  stays: boolean;
   /** It need not ask for its sender's limit; `charged`, because a token was taken for it. */
   admitted: boolean;
   charged: boolean;
@@ -62,6 +67,8 @@ export function newWindow(partition: Partition, message: OutgoingMessage, way: s
     key: keyOf(message),
     confirmsOptOut: message.confirmsOptOut,
     count: 0,
+    staying: 0,
+    stayingAt: new Set(),
     behind: false,
     reading: false,
     parked: [],

@@ -20,6 +20,7 @@ describe('a message that is accepted during a reading', () => {
       limits: { keyOf: () => undefined, queueMax: () => undefined },
       holds: { isHeld: () => false },
       wayOf: ({ channel }) => channel,
+      isOut: () => false,
     });
     window().reading = true;
     reading = queue.watch();
