@@ -1,4 +1,4 @@
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { SMTPServer, type SMTPServerSession } from 'smtp-server';
 import { type Certificate, type CertificateFiles, openCertificate } from '../../certificate';
@@ -130,7 +130,9 @@ function createListener(
     take,
   }: { isOurs(address: string): boolean; take(stream: Readable, session: SMTPServerSession): Promise<void> },
 ): SMTPServer {
-  const { tls, log } = options;
+  const { tls, log, connectionMs = LIMITS.smtpInboundConnectionMs } = options;
+  /** By session. */
+  const ends = new Map<string, NodeJS.Timeout>();
   const server = new SMTPServer({
     name: options.returnPath.domain,
     banner: 'Fanfare',
@@ -143,12 +145,19 @@ function createListener(
     maxClients: LIMITS.smtpInboundConnections,
     socketTimeout: LIMITS.smtpInboundIdleMs,
     closeTimeout: 1_000,
-    onConnect(_session, callback) {
+    onConnect(session, callback) {
+      const connection = [...server.connections].find(({ id }) => id === session.id);
+      ends.set(session.id, setTimeout(() => connection?.close(), connectionMs).unref());
       if (!certificate) return callback();
       void certificate.renew().then((renewed) => {
         if (renewed) server.updateSecureContext(keyPairOf(renewed));
         callback();
       });
+    },
+    // Of the session, because the listeners on a socket are removed when it is encrypted.
+    onClose({ id }) {
+      clearTimeout(ends.get(id));
+      ends.delete(id);
     },
     onMailFrom(_address, { secure }, callback) {
       callback(tls?.required && !secure ? refusal(530, '5.7.0 Must issue a STARTTLS command first') : null);
@@ -176,10 +185,6 @@ function createListener(
   server.on('error', ({ code }: NodeJS.ErrnoException) =>
     log.debug({ code }, 'An inbound mail connection broke'),
   );
-  server.server.on('connection', (socket: Socket) => {
-    const end = setTimeout(() => socket.destroy(), options.connectionMs ?? LIMITS.smtpInboundConnectionMs);
-    socket.once('close', () => clearTimeout(end));
-  });
   return server;
 }
 

@@ -1,15 +1,19 @@
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect as connectPlain } from 'node:net';
+import { connect as connectPlain, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { readCertificate, UnusableCertificate } from '../../../src/certificate';
+import { createLog } from '../../../src/log';
 import { createReturnPath } from '../../../src/providers/smtp/return-path';
+import { openSmtpInbound } from '../../../src/providers/smtp/smtp-inbound';
 import type { SmtpProvider } from '../../../src/providers/smtp/smtp-provider';
 import { type Certificate, makeCertificate } from '../../support/certificate';
 import { bringMail } from '../../support/smtp-client';
+import { until } from '../../support/until';
 import { deliveryReport } from './smtp-carrier';
 import { openSmtp } from './smtp-rig';
 
@@ -63,20 +67,24 @@ function bring(options: { tls?: boolean } = {}): Promise<string> {
 /** Says what a mailer says until TLS, and answers what it was shown then; trusts one certificate only. */
 async function certificateShown(trusted: Certificate): Promise<string> {
   const socket = connectPlain(provider?.inboundPort ?? 0, '127.0.0.1');
-  const lines = createInterface({ input: socket });
   try {
-    await lineFrom(lines, /^220 /);
-    socket.write('EHLO mx.example.net\r\n');
-    await lineFrom(lines, /^250[ -]STARTTLS/);
-    socket.write('STARTTLS\r\n');
-    await lineFrom(lines, /^220 /);
-    lines.close();
-    const secure = connectTls({ socket, host: '127.0.0.1', ca: trusted.cert });
-    await new Promise<void>((done, fail) => secure.once('secureConnect', done).once('error', fail));
-    return secure.getPeerX509Certificate()?.fingerprint256 ?? '';
+    return (await encrypted(socket, trusted)).getPeerX509Certificate()?.fingerprint256 ?? '';
   } finally {
     socket.destroy();
   }
+}
+
+async function encrypted(socket: Socket, trusted: Certificate): Promise<TLSSocket> {
+  const lines = createInterface({ input: socket });
+  await lineFrom(lines, /^220 /);
+  socket.write('EHLO mx.example.net\r\n');
+  await lineFrom(lines, /^250[ -]STARTTLS/);
+  socket.write('STARTTLS\r\n');
+  await lineFrom(lines, /^220 /);
+  lines.close();
+  const secure = connectTls({ socket, host: '127.0.0.1', ca: trusted.cert });
+  await new Promise<void>((done, fail) => secure.once('secureConnect', done).once('error', fail));
+  return secure;
 }
 
 function lineFrom(lines: Interface, wanted: RegExp): Promise<void> {
@@ -106,6 +114,30 @@ describe('the listener with a certificate', () => {
     await bring({ tls: true });
     expect(types).toEqual(['undelivered']);
   });
+
+  test('keeps nothing of an encrypted connection that has ended', async () => {
+    await listen();
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    await bring({ tls: true });
+    await until('its timers are gone', () => timers() <= before, 5_000);
+  });
+
+  test('ends an encrypted connection that never ends', async () => {
+    const inbound = await openSmtpInbound({
+      ...{ host: '127.0.0.1', port: 0, tls: { ...files(), required: false }, connectionMs: 1_000 },
+      returnPath: createReturnPath('bounces.example.org', 'secret'),
+      sink: async () => undefined,
+      unsubscribe: undefined,
+      log: createLog('silent'),
+    });
+    const secure = await encrypted(connectPlain(inbound.port, '127.0.0.1'), first);
+    secure.on('error', () => undefined).on('data', () => undefined);
+    const whispering = setInterval(() => secure.write('NOOP\r\n'), 20);
+    await once(secure, 'close');
+    clearInterval(whispering);
+    await inbound.close();
+  }, 20_000);
 
   test('shows its own, which a client that knows it trusts', async () => {
     await listen();
