@@ -104,6 +104,8 @@ export const TEXTS = {
     leaveText:
       'If you leave now, it stops. Rows that are stored by then stay; the file can be imported again.',
     leave: 'Stop the import and leave',
+    cutOff:
+      'The import of {name} has not come to its end, because your session ended or the page was left. Rows that were stored stay. Import the file again for the rest: nothing is stored twice.',
     file: 'CSV file',
     drop: 'Choose a file, or drop one here.',
     chosen: '{name}, {size} kB',

@@ -137,7 +137,7 @@ describeWithDatabase('the console under faults', (database) => {
     const { page } = one;
     const ended: string[] = [];
     page.on('requestfailed', (request) => ended.push(request.method()));
-    await page.route('**/api/**', (route) =>
+    await page.route(/contacts$|suppression$/, (route) =>
       route.request().method() === 'POST' ? undefined : route.continue(),
     );
     if (press) await page.getByRole('button', { name: press, exact: true }).click();
@@ -195,6 +195,16 @@ describeWithDatabase('the console under faults', (database) => {
     await page.getByLabel('Password').fill(user.password);
     await page.getByRole('button', { name: 'Sign in' }).click();
   }
+
+  test('an import that the end of the session cut off is named after signing in again', async () => {
+    const { id } = (await api.call('POST', '/api/contact-list', { headers, body: { name: 'Cut' } })).body
+      .data;
+    const { page, close } = await importing(`/contacts/lists/${id}/import`);
+    await page.context().clearCookies();
+    await signInAgain(page);
+    await page.getByText('The import of a.csv has not come to its end').waitFor();
+    await close();
+  }, 60_000);
 
   test('what is typed into a small form is there after signing in again, and gone when the form was closed', async () => {
     const { page, close } = await open('/webhooks');

@@ -1,4 +1,5 @@
 import { type DragEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { isProblem } from '../api/problem';
 import { upload } from '../api/upload';
 import { fill, formatNumber, formatShare } from '../format';
 import { TEXTS } from '../texts';
@@ -8,6 +9,7 @@ import { csvOf, download } from './download';
 import { LeaveImportGuard } from './leave-import';
 import { ErrorState } from './states';
 import { Table } from './table';
+import { useTyped } from './use-typed';
 import './import-panel.css';
 
 const { imports } = TEXTS;
@@ -41,6 +43,8 @@ type State =
 export function ImportPanel({ address, help, options, onDone, onSending }: ImportPanelProps) {
   const [file, setFile] = useState<File>();
   const [state, setState] = useState<State>({ is: 'choosing' });
+  // The file whose import has not come to an end. The end of the session takes the page away, and a reload as well.
+  const [open, setOpen] = useTyped<string | undefined>(`import.${address.split('?')[0]}`, undefined);
   const isSending = state.is === 'sending';
   const sending = useRef<AbortController>(undefined);
   // Nothing would show the rows that it leaves out.
@@ -51,6 +55,7 @@ export function ImportPanel({ address, help, options, onDone, onSending }: Impor
     const stop = new AbortController();
     sending.current = stop;
     setState({ is: 'sending', share: 0, stop });
+    setOpen(file.name);
     try {
       const report = await upload<ImportAnswer>({
         address,
@@ -59,10 +64,17 @@ export function ImportPanel({ address, help, options, onDone, onSending }: Impor
         onProgress: (share) => setState({ is: 'sending', share, stop }),
       });
       setState({ is: 'done', report });
+      setOpen(undefined);
       onDone();
     } catch (error) {
-      setState(stop.signal.aborted ? { is: 'choosing' } : { is: 'failed', error });
+      if (stop.signal.aborted) return setState({ is: 'choosing' });
+      setState({ is: 'failed', error });
+      if (!isProblem(error, 401)) setOpen(undefined);
     }
+  };
+  const stopSending = (stop: AbortController) => {
+    stop.abort();
+    setOpen(undefined);
   };
   const choose = (chosen: File | undefined) => {
     setFile(chosen);
@@ -70,13 +82,18 @@ export function ImportPanel({ address, help, options, onDone, onSending }: Impor
   };
   return (
     <div className="stack">
+      {open !== undefined && state.is === 'choosing' && (
+        <p className="notice warn" role="status">
+          {fill(imports.cutOff, { name: open })}
+        </p>
+      )}
       <DropZone file={file} help={help} isBusy={isSending} onFile={choose} />
       {options}
       <div className="row">
         <Button kind="primary" unavailable={!file} busy={isSending} onClick={() => void send()}>
           {imports.submit}
         </Button>
-        {state.is === 'sending' && <Button onClick={() => state.stop.abort()}>{imports.stop}</Button>}
+        {state.is === 'sending' && <Button onClick={() => stopSending(state.stop)}>{imports.stop}</Button>}
       </div>
       <LeaveImportGuard isSending={isSending} />
       {state.is === 'sending' && <Progress share={state.share} />}
