@@ -209,7 +209,7 @@ describeWithDatabase('failover', (database) => {
   test('more messages than memory has for a flow, which stay with an account that is down, hold up no other of it', async () => {
     const delivery = await start(false);
     const bound = Array.from({ length: LIMITS.queuedTransactional + 20 }, (_, i) => `bound${i}`);
-    const [sooner, sendAt] = [4_000, 5_000].map((ms) => new Date(Date.now() + ms).toISOString());
+    const [sooner, sendAt] = [6_000, 7_000].map((ms) => new Date(Date.now() + ms).toISOString());
     await delivery.acceptMany(rig.workspaceId, [
       ...bound.map((uid) => rig.sms(uid, { class: 'transactional', sendAt: sooner })),
       rig.sms('later', { class: 'transactional', sendAt }),
@@ -217,15 +217,24 @@ describeWithDatabase('failover', (database) => {
     // As an answer that may mean that it was taken.
     const perhaps = { attempt: 1, provider: providerName(accounts[0] as Account) };
     await rig.db.updateTable('messages').set(perhaps).where('uid', 'in', bound).execute();
-    first.plan.set('down', ['401']);
+    for (const uid of ['down', ...bound])
+      first.plan.set(
+        uid,
+        Array.from({ length: 9 }, () => '401' as const),
+      );
     await delivery.accept(rig.workspaceId, rig.sms('down'));
     await until('the next account has the other', () => second.of('down').length === 1);
     await until('the next account has what falls due', () => second.of('later').length === 1, 20_000);
-    expect(bound.filter((uid) => first.of(uid).length + second.of(uid).length > 0)).toEqual([]);
+    expect(bound.filter((uid) => second.of(uid).length > 0)).toEqual([]);
+    first.plan.clear();
     await delivery.probeAccount(accounts[0]?.id ?? '');
     const waits = rig.db.selectFrom('messages').select('id').where('due_at', 'is not', null);
     await until('none waits', async () => (await waits.execute()).length === 0, 20_000);
-    expect(bound.filter((uid) => first.of(uid).length !== 1 || second.of(uid).length > 0)).toEqual([]);
+    expect(
+      bound.filter(
+        (uid) => first.of(uid).filter((one) => one === 'taken').length !== 1 || second.of(uid).length > 0,
+      ),
+    ).toEqual([]);
   }, 60_000);
 
   test('what an account may have got, and knows again, goes by no other while it is disabled', async () => {
