@@ -104,7 +104,7 @@ export class Dispatcher {
     this.ways = new Ways({
       ...{ wayOf: deps.wayOf, log },
       open: (way, before) => this.openWay(way, before),
-      onProbe: () => void this.poller.bringForward(partitions.all()).then((any) => any && this.lookAgain()),
+      onProbe: (recorded) => void this.findForProbe(recorded),
     });
     this.expiring = new ExpiringMessages({
       ...{ db, queue: this.queue, partitions, log },
@@ -242,6 +242,11 @@ export class Dispatcher {
       if (!this.ways.wantsProbe(id, now)) continue;
       this.queue.sendProbe(id, (message) => this.deps.preferredWayOf(message) === id);
     }
+  }
+
+  private async findForProbe(recorded: Promise<void> | undefined): Promise<void> {
+    await recorded;
+    if (await this.poller.bringForward(this.deps.partitions.all())) this.lookAgain();
   }
 
   private openWay({ id, account, provider: carrier }: Way, before: RefusedBefore | undefined): ChannelWay {

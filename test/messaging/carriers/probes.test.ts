@@ -124,6 +124,16 @@ describeWithDatabase('probes of a refused account', (database) => {
     }
   });
 
+  test('a probe finds a message also where what was refused is not recorded yet', async () => {
+    const here = await start('a');
+    await here.delivery.acceptMany(rig.workspaceId, bulk('m', 10));
+    await until('all were refused', () => arrived.length >= 10 && isPausedIn(here)());
+    await here.delivery.probeAccount(account.id);
+    await until('it was tried', () => arrived.length > 10, 2_000);
+    await quiet(300);
+    expect(arrived).toHaveLength(11);
+  });
+
   test('a good check at one process lets another that is refused try', async () => {
     const [one, other] = [await start('a'), await start('b')];
     await one.delivery.acceptMany(rig.workspaceId, bulk('a', 200));

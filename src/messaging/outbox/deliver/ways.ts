@@ -33,8 +33,8 @@ export class Ways {
     private readonly deps: {
       wayOf(message: Routed): string;
       open(way: Way, before: RefusedBefore | undefined): ChannelWay;
-      /** A refused account is tried now. */
-      onProbe(): void;
+      /** A refused account is tried now. What it refused may be found in the table once `recorded` is over. */
+      onProbe(recorded?: Promise<void>): void;
       log: Log;
     },
   ) {}
@@ -138,21 +138,21 @@ export class Ways {
 
   /** An owner may have put the account right. */
   probe(accountId: string): void {
-    for (const { limiter } of this.ways.values()) {
+    for (const { limiter, recorder } of this.ways.values()) {
       if (limiter.account.account !== accountId) continue;
       limiter.probe();
-      if (limiter.refused) this.deps.onProbe();
+      if (limiter.refused) this.deps.onProbe(recorder.idle());
     }
   }
 
   /** What processes know of accounts that they hand nothing over by. */
   onPausesElsewhere({ isLed, asked }: PausesElsewhere): void {
-    for (const [id, { limiter }] of this.ways) {
+    for (const [id, { limiter, recorder }] of this.ways) {
       if (!limiter.refused) continue;
       const beforeMs = limiter.pausedUntilMs;
       limiter.follow(isLed(id, limiter.stateSinceMs));
       if (asked.has(id)) limiter.probe();
-      if (limiter.pausedUntilMs < beforeMs) this.deps.onProbe();
+      if (limiter.pausedUntilMs < beforeMs) this.deps.onProbe(recorder.idle());
     }
   }
 
