@@ -104,7 +104,7 @@ export class Dispatcher {
     this.ways = new Ways({
       ...{ wayOf: deps.wayOf, log },
       open: (way, before) => this.openWay(way, before),
-      onProbe: (recorded) => void this.findForProbe(recorded),
+      onProbe: (recorded) => void this.poller.bringForward(partitions.all(), recorded),
     });
     this.expiring = new ExpiringMessages({
       ...{ db, queue: this.queue, partitions, log },
@@ -145,9 +145,7 @@ export class Dispatcher {
 
   /** Something may have become sendable that was not: look in the table. */
   lookAgain(): void {
-    for (const window of this.queue.allWindows()) this.queue.expectIn(window, ANY_TIME);
-    for (const partition of this.deps.partitions.all()) this.poller.lookUp(partition);
-    this.wake();
+    this.poller.lookAgain(this.deps.partitions.all());
   }
 
   /** Senders may have gained or lost a limit, or may send on sooner than was promised. */
@@ -242,11 +240,6 @@ export class Dispatcher {
       if (!this.ways.wantsProbe(id, now)) continue;
       this.queue.sendProbe(id, (message) => this.deps.preferredWayOf(message) === id);
     }
-  }
-
-  private async findForProbe(recorded: Promise<void> | undefined): Promise<void> {
-    await recorded;
-    if (await this.poller.bringForward(this.deps.partitions.all())) this.lookAgain();
   }
 
   private openWay({ id, account, provider: carrier }: Way, before: RefusedBefore | undefined): ChannelWay {

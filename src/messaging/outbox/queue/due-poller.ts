@@ -42,16 +42,23 @@ export class DuePoller {
     if (partition.isReadable) this.lookUpAtMs.set(partition, 0);
   }
 
-  /** A probe must find a message: all that there are may be those that were refused. Answers whether there were any. */
-  async bringForward(partitions: Iterable<Partition>): Promise<boolean> {
+  /** Each flow may have something due that is not expected. */
+  lookAgain(partitions: Iterable<Partition>): void {
+    const { queue, wake } = this.deps;
+    for (const window of queue.allWindows()) queue.expectIn(window, ANY_TIME);
+    for (const partition of partitions) this.lookUp(partition);
+    wake();
+  }
+
+  /** A probe must find a message: all that there are may be those that were refused, and are in the table after `recorded`. */
+  async bringForward(partitions: Iterable<Partition>, recorded?: Promise<void>): Promise<void> {
+    await recorded;
+    const open = [...partitions];
     try {
-      return await bringRefusedForward(
-        this.deps.db,
-        [...partitions].map(({ id }) => id),
-      );
+      const ids = open.map(({ id }) => id);
+      if (await bringRefusedForward(this.deps.db, ids)) this.lookAgain(open);
     } catch (error) {
       this.deps.log.warn({ err: error }, 'Messages of a refused account wait for the time of their next try');
-      return false;
     }
   }
 
