@@ -38,8 +38,8 @@ interface RecordDeps {
 const SHORTER_IDS_SINCE = '0121-narrow-indexes';
 
 /**
- * Says in the database that this process lives, until `stop`. No work depends on it: a write that fails is logged, and
- * the next one makes up for it.
+ * Says in the database that this process lives, until `stop`, and makes ids that processes of former builds know while one
+ * lives. No other work depends on it: a write that fails is logged, and the next one makes up for it.
  */
 export async function recordProcess({ db, roles, buildId, log }: RecordDeps): Promise<RecordedProcess> {
   const id = newId('proc');

@@ -34,8 +34,8 @@ const randomChars = (prefix: string) =>
 /**
  * A new id such as `cmp_01kb3…`: a prefix that says what it names, then 19 characters of Crockford's base 32.
  * Ten of them are milliseconds and nine are random (one of each byte given). It is URL-safe, and sorts by
- * creation time to the millisecond. It is short, because each message has five of this kind; those from before
- * decision 56, and those made of a seed, have 26 characters.
+ * creation time to the millisecond. It is short, because each message has five of this kind. Those from before
+ * decision 56, those made of a seed, and runs and durable sends beside a build from before it have 26 characters.
  */
 export function newId(
   prefix: string,

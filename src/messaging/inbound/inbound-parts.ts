@@ -107,6 +107,8 @@ async function closeOverdue(db: Kysely<MessagingTables>, provider: string): Prom
     `.execute(tx);
   });
 }
+
+/** Numbers to draw from, so that two messages between the same numbers do not get one. */
 const REFERENCES = 2_000_000_000;
 
 interface Whole {
