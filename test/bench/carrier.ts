@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
+import { findRunning } from '../../src/storage/managed/running-server';
 import { createList, createSmsCampaign, createSmsTemplate, untilPhase } from '../support/api-client';
 import type { Place } from '../support/fanfare-process';
 import { ROOT } from '../support/root';
@@ -139,10 +140,11 @@ async function bareRound(carrier: Carrier, count: number, pace: CarrierPace): Pr
   return rate(count, (JSON.parse(stdout) as { ms: number }).ms);
 }
 
-/** All tables and indexes of the installation; what it says is NaN where the database cannot be reached from here. */
-async function databaseBytes({ env }: Place): Promise<number> {
-  if (!env.DATABASE_URL) return Number.NaN;
-  const client = new Client({ connectionString: env.DATABASE_URL });
+/** All tables and indexes of the installation. */
+async function databaseBytes({ env, dataDir }: Place): Promise<number> {
+  const connectionString = env.DATABASE_URL ?? (await findRunning(dataDir))?.url;
+  if (connectionString === undefined) throw new Error(`No managed PostgreSQL runs in ${dataDir}.`);
+  const client = new Client({ connectionString });
   await client.connect();
   const { rows } = await client.query<{ bytes: string }>(
     'select sum(pg_total_relation_size(relid)) as bytes from pg_stat_user_tables',
