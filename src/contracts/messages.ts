@@ -23,6 +23,12 @@ export const storyQuery = z.object({
     .meta({ type: 'string', description: `Up to ${LIMITS.storyUids}, with spaces between them.` }),
 });
 export const holdKey = z.object({ campaign: campaignTag });
+export const holdQuery = z.object({
+  aside: z
+    .enum(['true', 'false'])
+    .default('false')
+    .meta({ description: 'With `true`, what is held does not count towards the bound of the outbox.' }),
+});
 
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
 

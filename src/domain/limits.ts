@@ -222,6 +222,9 @@ export const LIMITS = {
   outboxTransactionalMessages: 5_000,
   /** Campaigns may fill this part of either limit, so that the workspace's own sends still have room. */
   outboxCampaignShare: 0.75,
+  /** Messages of a workspace's paused campaigns that do not count towards its limit: those of ten. While messages come, they are
+   * counted again twice a minute at least, at some 9 µs each. */
+  outboxAsideMessages: 150_000,
   /** A campaign without room in the outbox waits for room for this many messages, instead of offering a few at a
    * time. */
   outboxLotMessages: 250,

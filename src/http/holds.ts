@@ -1,5 +1,5 @@
 import { answer } from '../contracts/common';
-import { held, holdKey } from '../contracts/messages';
+import { held, holdKey, holdQuery } from '../contracts/messages';
 import type { Delivery } from '../messaging/delivery';
 import { answered } from './openapi/examples';
 import { json, type Operation } from './openapi/operation';
@@ -16,9 +16,10 @@ export function holdRoutes(delivery: Pick<Delivery, 'readHold' | 'hold' | 'relea
       return answer(200, held ? 'Held' : 'Not held', { campaign, held });
     });
 
-    app.put('/holds/:campaign', { config, schema: { operation: hold, params: holdKey } }, async (request) => {
+    const holding = { operation: hold, params: holdKey, querystring: holdQuery };
+    app.put('/holds/:campaign', { config, schema: holding }, async (request) => {
       const { campaign } = request.params;
-      await delivery.hold(callerOf(request).workspaceId, campaign);
+      await delivery.hold(callerOf(request).workspaceId, campaign, request.query.aside === 'true');
       return answer(200, 'Held', { campaign, held: true });
     });
 
@@ -57,7 +58,7 @@ const hold: Operation = {
   tag: 'Holds',
   summary: 'Hold messages back',
   description:
-    'Within a second no message with this tag in its `campaign` is handed to a provider. Messages go on being accepted and keep their place; those that are with a provider already stay there. Repeating it changes nothing.',
+    'Within a second no message with this tag in its `campaign` is handed to a provider. Messages go on being accepted and keep their place; those that are with a provider already stay there. With `aside=true` they do not count towards the bound of the outbox, so that they leave room for others; once released they still take none from messages without this tag until they have left. Repeating it changes nothing.',
   answers: { 200: json('Held.', held, answered(200, 'Held', { campaign: 'spring-sale', held: true })) },
 };
 

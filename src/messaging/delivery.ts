@@ -4,7 +4,7 @@ import type { MessageList } from '../contracts/messages';
 import type { Message, MessageTemplate } from '../contracts/send';
 import { type Account, type AccountState, defaultAccountId } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
-import { type FieldError, isDomainError } from '../domain/errors';
+import { DomainError, type FieldError, isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { MessageStory } from '../domain/message-history';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
@@ -98,7 +98,8 @@ export interface Delivery {
   probeAccount(accountId: string): Promise<void>;
   /** Whether messages with this tag are held. */
   readHold(workspaceId: string, campaign: string): Promise<boolean>;
-  hold(workspaceId: string, campaign: string): Promise<void>;
+  /** With `aside`, what is held does not count towards the bound of the workspace's outbox. */
+  hold(workspaceId: string, campaign: string, aside?: boolean): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
   /** A workspace was stopped, or its stop has ended. The call lets this process act on it at once. */
   stopsChanged(): Promise<void>;
@@ -277,6 +278,13 @@ class MessageDelivery implements Delivery {
       this.dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
       if (canceled.wasDue) this.outbox.change(workspaceId, canceled.class, -1);
       this.feed.notify(workspaceId);
+      if (canceled.inDoubt) {
+        const what = `Message '${uid}' is unknown and can no longer be canceled`;
+        throw new DomainError(
+          'not_cancelable',
+          `${what}: its carrier may have taken it, and is not given it again`,
+        );
+      }
     }
     return trackMessage(this.requestDb, workspaceId, uid);
   };
@@ -317,8 +325,8 @@ class MessageDelivery implements Delivery {
     await this.carriers?.askForProbe(accountId);
   };
 
-  readonly hold: Delivery['hold'] = async (workspaceId, campaign) => {
-    await this.holds.hold(workspaceId, campaign);
+  readonly hold: Delivery['hold'] = async (workspaceId, campaign, aside) => {
+    await this.holds.hold(workspaceId, campaign, aside);
     await this.withdrawals.ofTag(workspaceId, campaign);
   };
 

@@ -41,7 +41,7 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
     }
     if (answer.stayed) return { kind: 'stayed' };
     if (!answer.offered) return { kind: 'transient', code: answer.code, unreached: true };
-    return idempotent ? { kind: 'transient', code: answer.code } : { kind: 'unknown' };
+    return idempotent ? { kind: 'transient', code: answer.code, inDoubt: true } : { kind: 'unknown' };
   }
 
   return {

@@ -95,12 +95,16 @@ export type HandOverResult =
   | { kind: 'accepted'; providerId: string; data?: Record<string, unknown> | undefined }
   /** Permanent: this message will never be taken. */
   | { kind: 'rejected'; code: string; message: string }
-  /** Not taken this time; counts as an attempt. `unreached`: there was never a connection, so that nothing of it left. */
+  /**
+   * Not taken this time; counts as an attempt. `unreached`: there was never a connection, so that nothing of it left. `inDoubt`:
+   * the answer was lost of an idempotent carrier, which is given the message again and may have taken it.
+   */
   | {
       kind: 'transient';
       code: string;
       retryAfterMs?: number | undefined;
       unreached?: true | undefined;
+      inDoubt?: true | undefined;
       fault?: Fault | undefined;
     }
   /**

@@ -67,6 +67,8 @@ import * as plannedLaunches from './migrations/0122-planned-launches';
 import * as unwantedMessages from './migrations/0123-unwanted-messages';
 import * as holdChanges from './migrations/0124-hold-changes';
 import * as inboundParts from './migrations/0125-inbound-parts';
+import * as holdsAside from './migrations/0126-holds-aside';
+import * as messagesInDoubt from './migrations/0127-messages-in-doubt';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -136,6 +138,8 @@ export const MIGRATIONS: Record<string, string> = {
   '0123-unwanted-messages': unwantedMessages.UP,
   '0124-hold-changes': holdChanges.UP,
   '0125-inbound-parts': inboundParts.UP,
+  '0126-holds-aside': holdsAside.UP,
+  '0127-messages-in-doubt': messagesInDoubt.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */

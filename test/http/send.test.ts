@@ -236,6 +236,7 @@ describeWithDatabase('sending over HTTP', (database) => {
 
   test('a held tag keeps its messages back until it is released', async () => {
     expect((await call('PUT', '/holds/tag%201')).body.data).toEqual({ campaign: 'tag 1', held: true });
+    expect((await call('PUT', '/holds/tag%201?aside=perhaps')).status).toBe(422);
     const read = async (tag: string) => (await call('GET', `/holds/${tag}`)).body.data;
     expect(await read('tag%201')).toEqual({ campaign: 'tag 1', held: true });
     expect(await read('tag')).toEqual({ campaign: 'tag', held: false });

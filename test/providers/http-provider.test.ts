@@ -199,7 +199,7 @@ describe('the HTTP provider', () => {
 
   describe.each([
     [false, { kind: 'unknown' }],
-    [true, { kind: 'transient', code: expect.any(String) }],
+    [true, { kind: 'transient', code: expect.any(String), inDoubt: true }],
   ] as const)('to a carrier with idempotency %s', (idempotent, inDoubt) => {
     test('a message that never left is transient', async () => {
       const refused = open({ idempotent, url: `http://127.0.0.1:${await freePort()}/` });

@@ -7418,7 +7418,12 @@ export type HoldMessagesData = {
     path: {
         campaign: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * With `true`, what is held does not count towards the bound of the outbox.
+         */
+        aside?: 'true' | 'false';
+    };
     url: '/holds/{campaign}';
 };
 
@@ -7440,6 +7445,12 @@ export type HoldMessagesErrors = {
      */
     404: Problem & {
         code?: 'not_found';
+    };
+    /**
+     * Request is not valid (`invalid_request`).
+     */
+    422: Problem & {
+        code?: 'invalid_request';
     };
     /**
      * Path and headers too large (`headers_too_large`).

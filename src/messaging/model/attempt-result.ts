@@ -18,6 +18,8 @@ export interface AttemptResult {
   /** Keeps its place among those that wait: it was not tried. */
   keepsPlace?: boolean | undefined;
   data?: Record<string, unknown> | undefined;
+  /** It waits, and may have been taken. */
+  inDoubt?: true | undefined;
   /** When the provider answered, ISO; none for what never left. Results are recorded up to `LIMITS.recordLingerMs` later. */
   at?: string | undefined;
 }
@@ -38,49 +40,53 @@ export function toAttemptResult(
       return { message, state: 'rejected', attempt, code: storable(result.code), data };
     }
     case 'unknown':
-      return { message, state: 'unknown', attempt, code: 'answer_lost' };
+      return { message, state: 'unknown', attempt, code: ANSWER_LOST };
     case 'stayed': {
       const { lastCode: code } = message;
-      return {
-        message,
-        state: 'accepted',
-        attempt: message.attempt,
-        code,
-        retryAtMs: nowMs,
-        keepsPlace: true,
-      };
+      const waiting = { retryAtMs: nowMs, keepsPlace: true, inDoubt: message.inDoubt };
+      return { message, state: 'accepted', attempt: message.attempt, code, ...waiting };
     }
     case 'transient': {
       const code = storable(result.code);
+      const inDoubt = result.inDoubt ?? message.inDoubt;
       if (attempt >= LIMITS.handoverAttempts) {
+        if (inDoubt) return { message, state: 'unknown', attempt, code: ANSWER_LOST };
         return { message, state: 'failed', attempt, code: 'attempts_exhausted', data: { lastCode: code } };
       }
-      const delayMs = result.retryAfterMs ?? backoffMs(attempt, random);
-      return { message, state: 'accepted', attempt, code, retryAtMs: inTime(message, nowMs + delayMs) };
+      const retryAtMs = inTime(message, nowMs + (result.retryAfterMs ?? backoffMs(attempt, random)));
+      return { message, state: 'accepted', attempt, code, retryAtMs, inDoubt };
     }
     case 'sender': {
       const delayMs = (result.retryAfterMs ?? LIMITS.senderRefusedMs) * (1 + random / 10);
       const retryAtMs = inTime(message, nowMs + delayMs);
-      return { message, state: 'accepted', attempt: message.attempt, code: storable(result.code), retryAtMs };
+      return waiting(message, storable(result.code), retryAtMs);
     }
     case 'throttled': {
       // Spread over half as long again, since all that were throttled were given the same delay.
       const delayMs = result.retryAfterMs * (1 + random / 2);
-      return {
-        message,
-        state: 'accepted',
-        attempt: message.attempt,
-        code: 'provider_throttled',
-        retryAtMs: inTime(message, nowMs + delayMs),
-      };
+      return waiting(message, 'provider_throttled', inTime(message, nowMs + delayMs));
     }
     case 'account': {
       const delayMs = (result.retryAfterMs ?? LIMITS.accountPauseMs) * (1 + random / 10);
       const retryAtMs = inTime(message, nowMs + delayMs);
-      return { message, state: 'accepted', attempt: message.attempt, code: 'provider_account', retryAtMs };
+      return waiting(message, 'provider_account', retryAtMs);
     }
   }
 }
+
+/** No attempt was counted. */
+const waiting = (message: OutgoingMessage, code: string | undefined, retryAtMs: number): AttemptResult => ({
+  ...{ message, state: 'accepted', attempt: message.attempt, code, retryAtMs },
+  inDoubt: message.inDoubt,
+});
+
+/** A message in doubt that ends for another reason than its provider's answer: nothing says that it was not taken. */
+export function unlessInDoubt(attemptResult: AttemptResult): AttemptResult {
+  const { message, attempt } = attemptResult;
+  return message.inDoubt ? { message, state: 'unknown', attempt, code: ANSWER_LOST } : attemptResult;
+}
+
+export const ANSWER_LOST = 'answer_lost';
 
 /** One whose next try would come too late is looked at as soon as it is too late, and then expires. */
 function inTime({ expiresAtMs }: OutgoingMessage, retryAtMs: number): number {

@@ -39,6 +39,11 @@ export interface OutgoingMessage {
    * was handing it over to when it ended. No failover takes it elsewhere.
    */
   readonly boundTo?: string | undefined;
+  /**
+   * That provider is idempotent, and may have taken it: the answer was lost, or its process ended. It is offered again; if it
+   * ends before an answer comes, its end is `unknown`.
+   */
+  readonly inDoubt?: true | undefined;
   /** Bytes of content, roughly: what queues are bounded by. */
   readonly size: number;
 }

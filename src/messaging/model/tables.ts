@@ -145,6 +145,8 @@ export interface MessagingTables {
     provider: string | null;
     provider_id: string | null;
     attempt: Generated<number>;
+    /** It waits, and a provider may have taken it. */
+    in_doubt: true | null;
     send_at: Timestamp | null;
     due_at: Timestamp | null;
     expires_at: Timestamp | null;
@@ -172,7 +174,7 @@ export interface MessagingTables {
     unwanted: string[] | null;
     opened_at: CreatedAt;
   };
-  holds: { workspace_id: string; campaign: string; created_at: CreatedAt };
+  holds: { workspace_id: string; campaign: string; aside: Generated<boolean>; created_at: CreatedAt };
   /** One row. A trigger counts. */
   hold_changes: { changes: string };
   suppressions: {

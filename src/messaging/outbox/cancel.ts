@@ -5,6 +5,7 @@ import type { Log } from '../../log';
 import type { Provider } from '../../providers/provider';
 import { eventOf } from '../events/event-rows';
 import { historyEntry, historyText } from '../events/history';
+import { ANSWER_LOST } from '../model/attempt-result';
 import type { Outcome } from '../model/outgoing';
 import type { MessagingTables } from '../model/tables';
 
@@ -14,6 +15,8 @@ export interface Canceled {
   cancels: number;
   class: Message['class'];
   wasDue: boolean;
+  /** An idempotent provider may have taken it. It is given to none again, and its end is `unknown`. */
+  inDoubt: boolean;
 }
 
 /**
@@ -22,6 +25,9 @@ export interface Canceled {
  * and a group opens only under the count that its dispatcher knows, and only if no message in it was
  * canceled before (deliver/groups.ts). So either the group is there first, and this fails, or the cancel is,
  * and the message is in no group.
+ *
+ * One that waits for another try at an idempotent provider may have been taken at the last one. It is tried no more, and
+ * recorded as `unknown`, because `canceled` says that it never was.
  *
  * Cancels that come together are one transaction, because each one raises the count under the partition's lock: one by
  * one, the thousands of a canceled campaign would keep the partition from opening groups for as long as they last.
@@ -50,7 +56,7 @@ export async function cancelMessages(
       found.map(({ id }) => id),
     );
     const byUid = new Map(found.map((message) => [message.uid, message]));
-    const ending = new Map<string, Found>();
+    const ending = new Map<string, Ending>();
     const outcomes = uids.map((uid): Outcome<Canceled | 'already_canceled'> => {
       const message = byUid.get(uid);
       const now = message && states.get(message.id);
@@ -66,14 +72,21 @@ export async function cancelMessages(
           new DomainError('not_cancelable', `Message '${uid}' is ${what} and can no longer be canceled`),
         );
       }
-      ending.set(id, message);
-      return { ok: true, answer: { id, lane, cancels, class: message.class, wasDue: now.due } };
+      ending.set(id, { ...message, doubt: now.in_doubt ? now : undefined });
+      const { due: wasDue, in_doubt } = now;
+      return {
+        ok: true,
+        answer: { id, lane, cancels, class: message.class, wasDue, inDoubt: in_doubt === true },
+      };
     });
     if (ending.size > 0) await recordCanceled(trx, workspaceId, [...ending.values()]);
     return outcomes;
   });
 }
 
+interface Ending extends Found {
+  doubt: Pick<MessageRow, 'provider' | 'attempt'> | undefined;
+}
 type Found = Pick<MessageRow, 'id' | 'lane' | 'uid' | 'channel' | 'campaign' | 'class'>;
 type MessageRow = Selectable<MessagingTables['messages']>;
 
@@ -96,7 +109,8 @@ async function raiseCounts(
 async function readStates(trx: Transaction<MessagingTables>, ids: readonly string[]) {
   const rows = await trx
     .selectFrom('messages as m')
-    .select(['m.id', 'm.state', sql<boolean>`m.due_at <= now()`.as('due'), openBatch.as('sending')])
+    .select(['m.id', 'm.state', 'm.in_doubt', 'm.provider', 'm.attempt'])
+    .select([sql<boolean>`m.due_at <= now()`.as('due'), openBatch.as('sending')])
     .where('m.id', '=', sql<string>`any(${[...ids]}::text[])`)
     .execute();
   return new Map(rows.map((row) => [row.id, row]));
@@ -105,11 +119,11 @@ async function readStates(trx: Transaction<MessagingTables>, ids: readonly strin
 async function recordCanceled(
   trx: Transaction<MessagingTables>,
   workspaceId: string,
-  messages: readonly Found[],
+  messages: readonly Ending[],
 ): Promise<void> {
   const at = new Date().toISOString();
-  const events = messages.map(({ id, uid, channel, campaign }) =>
-    eventOf({ id, uid, channel, campaign: campaign ?? undefined }, { type: 'canceled', state: 'canceled' }),
+  const events = messages.map(({ id, uid, channel, campaign, doubt }) =>
+    eventOf({ id, uid, channel, campaign: campaign ?? undefined }, endOf(doubt)),
   );
   const count = messages.length;
   await sql`
@@ -117,17 +131,26 @@ async function recordCanceled(
       update event_heads set next_seq = next_seq + ${count}::int where workspace_id = ${workspaceId}
       returning next_seq - ${count}::int as first
     ), changed as (
-      update messages m set state = 'canceled', due_at = null, updated_at = ${at}::timestamptz,
+      update messages m set state = r.state, code = coalesce(r.code, m.code), due_at = null, updated_at = ${at}::timestamptz,
         history = m.history || ${historyEntry(sql`(head.first + r.position - 1)`, sql`r.entry`)}
       from head, unnest(
-        ${messages.map(({ id }) => id)}::text[], ${events.map((event) => historyText(event, at))}::text[]
-      ) with ordinality as r(id, entry, position)
+        ${messages.map(({ id }) => id)}::text[], ${events.map(({ state }) => state)}::text[],
+        ${events.map(({ code }) => code ?? null)}::text[], ${events.map((event) => historyText(event, at))}::text[]
+      ) with ordinality as r(id, state, code, entry, position)
       where m.id = r.id
     )
     insert into event_log (workspace_id, first_seq, count, at, events)
     select ${workspaceId}, head.first, ${count}::int, ${at}::timestamptz, ${JSON.stringify(events)}::json from head
   `.execute(trx);
 }
+
+const endOf = (doubt: Ending['doubt']): Parameters<typeof eventOf>[1] =>
+  doubt
+    ? {
+        ...{ type: 'unknown', state: 'unknown', code: ANSWER_LOST, attempt: doubt.attempt },
+        provider: doubt.provider ?? undefined,
+      }
+    : { type: 'canceled', state: 'canceled' };
 
 /**
  * Notes in its group that a message was canceled while it may be with its provider. If the provider refuses it for the

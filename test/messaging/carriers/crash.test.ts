@@ -104,6 +104,31 @@ describeWithDatabase('an account whose process ends in the middle of a hand-over
     expect(refusing.taken.at(-1)?.id).toBe(first.taken[0]?.id);
   });
 
+  test('leaves the message unknown when it is canceled after it was refused the second time', async () => {
+    const first = await endInTheMiddle(true);
+    const refusing = provider(true);
+    refusing.script = () => ({ kind: 'account', code: 'http_401', message: 'Wrong key' });
+    const { delivery } = await next(refusing);
+    await until('it waits for its account', async () => {
+      const { code } = await delivery.track(rig.workspaceId, 'doubt');
+      return code === 'provider_account';
+    });
+    // The process that ended may have given it to the carrier.
+    await expect(delivery.cancel(rig.workspaceId, 'doubt')).rejects.toMatchObject({ code: 'not_cancelable' });
+    expect(await delivery.track(rig.workspaceId, 'doubt')).toMatchObject({
+      ...{ state: 'unknown', code: 'answer_lost' },
+      events: [{ type: 'accepted' }, { type: 'unknown', provider: providerName(account) }],
+    });
+    const offered = refusing.taken.length;
+    refusing.script = (message) => ({ kind: 'accepted', providerId: message.id });
+    await delivery.probeAccount(account.id);
+    await delivery.accept(rig.workspaceId, rig.sms('after'));
+    await until('the account is used again', async () => (await rig.states()).after === 'sent');
+    expect(refusing.uids().slice(offered)).not.toContain('doubt');
+    await delivery.receiptsOf(providerName(account))([{ id: first.taken[0]?.id, type: 'delivered' }]);
+    await until('it is delivered', async () => (await rig.states()).doubt === 'delivered');
+  });
+
   test('leaves the message unknown when it does not, and its late receipt still counts', async () => {
     const first = await endInTheMiddle(false);
     const second = provider(false);

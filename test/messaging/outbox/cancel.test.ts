@@ -80,6 +80,79 @@ describeWithDatabase('canceling', (database) => {
     expect(await rig.db.selectFrom('handover_batches').select('id').execute()).toEqual([]);
   });
 
+  describe('a message of which an idempotent carrier’s answer was lost', () => {
+    const LOST: HandOverResult = { kind: 'transient', code: 'timeout', retryAfterMs: 60_000, inDoubt: true };
+    let carrier: ScriptedProvider;
+    let two: TestProcess;
+    beforeAll(async () => {
+      carrier = new ScriptedProvider('sms', { idempotent: true });
+      two = await rig.process({ sms: carrier });
+    });
+
+    const lose = async (uid: string, more?: Record<string, unknown>) => {
+      await two.delivery.accept(rig.workspaceId, rig.sms(uid, more));
+      await until('it waits for its next try', async () => {
+        const { state, code, attempt } = await two.delivery.track(rig.workspaceId, uid);
+        return state === 'accepted' && code === 'timeout' && attempt === 1;
+      });
+    };
+    const endOf = async (uid: string) => {
+      const { state, code, events } = await two.delivery.track(rig.workspaceId, uid);
+      return { state, code, events: events.map(({ type }) => type) };
+    };
+    const UNKNOWN = { state: 'unknown', code: 'answer_lost', events: ['accepted', 'unknown'] };
+
+    test('is unknown after its cancel, and not given to it again', async () => {
+      carrier.script = () => LOST;
+      await lose('d1');
+      for (const _ of [1, 2]) {
+        await expect(two.delivery.cancel(rig.workspaceId, 'd1')).rejects.toMatchObject({
+          code: 'not_cancelable',
+        });
+      }
+      expect(await endOf('d1')).toEqual(UNKNOWN);
+      expect(carrier.uids()).toEqual(['d1']);
+    });
+
+    test('is unknown after its cancel also where the carrier refused it for the moment since', async () => {
+      carrier.script = ({ attempt }) =>
+        attempt === 1
+          ? { ...LOST, retryAfterMs: 1 }
+          : { kind: 'transient', code: 'timeout', retryAfterMs: 60_000 };
+      await two.delivery.accept(rig.workspaceId, rig.sms('d2'));
+      await until(
+        'it was refused',
+        async () => (await two.delivery.track(rig.workspaceId, 'd2')).attempt === 2,
+      );
+      await expect(two.delivery.cancel(rig.workspaceId, 'd2')).rejects.toMatchObject({
+        code: 'not_cancelable',
+      });
+      expect(await endOf('d2')).toEqual(UNKNOWN);
+    });
+
+    test('is unknown if its cancel came while it was with it', async () => {
+      carrier.script = carrier.hang;
+      await two.delivery.accept(rig.workspaceId, rig.sms('d3'));
+      await until('it is on its way', () => carrier.uids().includes('d3'));
+      await expect(two.delivery.cancel(rig.workspaceId, 'd3')).rejects.toMatchObject({
+        code: 'not_cancelable',
+      });
+      carrier.release(LOST);
+      await until('it is recorded', async () => !['accepted', 'sending'].includes((await endOf('d3')).state));
+      expect(await endOf('d3')).toEqual(UNKNOWN);
+    });
+
+    test('is unknown when its time is over, and when its tries are', async () => {
+      carrier.script = ({ uid }) => ({ ...LOST, retryAfterMs: uid === 'd4' ? 60_000 : 1 });
+      await lose('d4', { expiresAt: new Date(Date.now() + 2_000).toISOString() });
+      await two.delivery.accept(rig.workspaceId, rig.sms('d5'));
+      await until('both have ended', async () =>
+        (await Promise.all(['d4', 'd5'].map(endOf))).every(({ state }) => state !== 'accepted'),
+      );
+      expect([await endOf('d4'), await endOf('d5')]).toEqual([UNKNOWN, UNKNOWN]);
+    }, 30_000);
+  });
+
   test('a message that was put back while it was canceled is canceled by another try', async () => {
     await accept(rig.sms('put-back', { sendAt: new Date(Date.now() + 60_000).toISOString() }));
     // As it is for one who asks after its group was closed, and before its end was recorded.

@@ -90,18 +90,17 @@ export function createAccept(deps: Deps): Accept {
         const message = messages[place] as Message;
         refused.push({ place, uid: message.uid, payloadHash: payloadHash(message), refusal: error });
       };
-      const room = {
-        marketing: outbox.room(workspaceId, 'marketing', messages.length),
-        transactional: outbox.room(workspaceId, 'transactional', messages.length),
-      };
+      const taken = { marketing: 0, transactional: 0 };
       checked.forEach((one, i) => {
         if (!one.ok) {
           if (isDomainError(one.error)) refuse(i, one.error);
           else outcomes[i] = one;
-        } else if (room[one.answer.class] === 0) {
+        } else if (
+          outbox.room(workspaceId, one.answer.class, one.answer.campaign) <= taken[one.answer.class]
+        ) {
           refuse(i, outboxFull(one.answer.class));
         } else {
-          if (one.answer.state === 'accepted') room[one.answer.class] -= 1;
+          if (one.answer.state === 'accepted') taken[one.answer.class] += 1;
           drafts.push(one.answer);
           places.push(i);
         }

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../domain/limits';
 import { eventOf, eventsWritten, type NewEvent } from '../../events/event-rows';
 import { historyEntry, historyText } from '../../events/history';
 import { addToMinute } from '../../events/message-minutes';
-import type { AttemptResult } from '../../model/attempt-result';
+import { ANSWER_LOST, type AttemptResult } from '../../model/attempt-result';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import { isSuppressed } from '../../suppression/suppression-check';
@@ -208,7 +208,7 @@ export async function recordResults(
         code = r.code,
         provider = r.provider,
         provider_id = coalesce(r.provider_id, m.provider_id),
-        attempt = r.attempt,
+        attempt = r.attempt,${doubted(attemptResults)}
         due_at = case when r.retry_at = '-infinity' then m.due_at else r.retry_at end,
         updated_at = ${at}::timestamptz,
         history = case when r.entry is null then m.history
@@ -239,7 +239,7 @@ export async function recordResults(
 
 /**
  * The results of groups that are still there, in which messages were canceled that were to wait: these are canceled
- * instead, with the same hand-overs counted. Results of other groups are left out.
+ * instead, or unknown where they are in doubt, with the same hand-overs counted. Results of other groups are left out.
  */
 export async function canceledAmong(
   db: Kysely<MessagingTables>,
@@ -257,11 +257,13 @@ export async function canceledAmong(
   return results.flatMap(({ attemptResult, group }) => {
     const ofGroup = group && unwanted.get(group.id);
     if (!ofGroup) return [];
-    const { message, attempt, at } = attemptResult;
+    const { message, attempt, at, inDoubt } = attemptResult;
     const isCanceled = attemptResult.retryAtMs !== undefined && ofGroup.has(message.id);
-    return [
-      { attemptResult: isCanceled ? { message, state: 'canceled', attempt, at } : attemptResult, group },
-    ];
+    if (!isCanceled) return [{ attemptResult, group }];
+    const end = inDoubt
+      ? ({ state: 'unknown', code: ANSWER_LOST } as const)
+      : ({ state: 'canceled' } as const);
+    return [{ attemptResult: { message, attempt, at, ...end }, group }];
   });
 }
 
@@ -280,6 +282,12 @@ function groupsLeftOpen(results: readonly Recorded[], closing: ReadonlySet<strin
     shrinking: [...shrinking],
     waitingIds: waiting.map(({ attemptResult }) => attemptResult.message.id),
   };
+}
+
+/** SQL: few messages are ever in doubt, so that the others' statement does not name the column. */
+function doubted(attemptResults: readonly AttemptResult[]) {
+  const ids = attemptResults.flatMap(({ message, inDoubt }) => (inDoubt ? message.id : []));
+  return ids.length === 0 ? sql`` : sql` in_doubt = case when m.id = any(${ids}::text[]) then true end,`;
 }
 
 /** SQL: what a vendor can be asked about is written down with the doubt. */

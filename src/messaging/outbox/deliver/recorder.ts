@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { LIMITS } from '../../../domain/limits';
 import type { Log } from '../../../log';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
-import { type AttemptResult, toAttemptResult } from '../../model/attempt-result';
+import { type AttemptResult, toAttemptResult, unlessInDoubt } from '../../model/attempt-result';
 import { isDataError } from '../../model/database-error';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
@@ -67,7 +67,7 @@ export class Recorder {
     { partition, group }: { partition: Partition; group?: OpenGroup | undefined },
   ): Promise<void> {
     await this.write(
-      attemptResults.map((attemptResult) => ({ attemptResult, group })),
+      attemptResults.map((attemptResult) => ({ attemptResult: unlessInDoubt(attemptResult), group })),
       partition,
     );
   }
@@ -212,8 +212,8 @@ export class Recorder {
         // The states matter more than what the provider said about them.
         log.error({ err: error, provider }, 'Answers of a provider could not be stored');
         kept = results.map(
-          ({ attemptResult: { message, state, attempt, retryAtMs, keepsPlace, at }, group }) => ({
-            attemptResult: { message, state, attempt, retryAtMs, keepsPlace, at },
+          ({ attemptResult: { message, state, attempt, retryAtMs, keepsPlace, at, inDoubt }, group }) => ({
+            attemptResult: { message, state, attempt, retryAtMs, keepsPlace, at, inDoubt },
             group,
           }),
         );

@@ -193,7 +193,12 @@ async function openGroupsOf(db: Kysely<MessagingTables>, partition: Partition): 
   const groups: Group[] = [];
   for (const { id, provider, message_ids } of rows) {
     const read = await readWaiting(db, message_ids);
-    groups.push({ id, partition, provider, messages: read.map((one) => ({ ...one, boundTo: provider })) });
+    groups.push({
+      id,
+      partition,
+      provider,
+      messages: read.map((one) => ({ ...one, boundTo: provider, inDoubt: true })),
+    });
   }
   return groups;
 }

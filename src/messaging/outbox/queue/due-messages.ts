@@ -25,6 +25,7 @@ const COLUMNS = [
   'expires_at',
   'segments',
   'attempt',
+  'in_doubt',
   'code',
   'provider',
   'suffix',
@@ -204,6 +205,7 @@ function outgoing(row: Omit<Row, 'due_at'>): OutgoingMessage {
     lastCode: row.code ?? undefined,
     // Attempts are counted when their answer is none that says for certain that nothing was taken.
     boundTo: row.attempt > 0 ? (row.provider ?? undefined) : undefined,
+    inDoubt: row.in_doubt ?? undefined,
     size: row.size,
   };
 }

@@ -14,7 +14,8 @@ export interface Holds {
   isHeld(message: Holdable): boolean;
   /** By the database, because the copy in memory may be behind another process. */
   readHold(workspaceId: string, campaign: string): Promise<boolean>;
-  hold(workspaceId: string, campaign: string): Promise<void>;
+  /** What is held `aside` does not count towards the bound of the workspace's outbox (outbox-count.ts). */
+  hold(workspaceId: string, campaign: string, aside?: boolean): Promise<void>;
   release(workspaceId: string, campaign: string): Promise<void>;
   /** A group met these holds, which another process wrote; without a campaign, a stop of the workspace. */
   learn(met: readonly HeldTag[]): void;
@@ -70,8 +71,8 @@ export function createHolds(deps: {
   return {
     isHeld: (message) => copy.isHeld(message),
     readHold: (workspaceId, campaign) => hasHold(db, workspaceId, campaign),
-    async hold(workspaceId, campaign) {
-      await insertHold(db, workspaceId, campaign);
+    async hold(workspaceId, campaign, aside = false) {
+      await insertHold(db, workspaceId, campaign, aside);
       copy.hold(workspaceId, campaign);
     },
     async release(workspaceId, campaign) {
@@ -216,11 +217,24 @@ async function hasHold(db: Kysely<MessagingTables>, workspaceId: string, campaig
   return row !== undefined;
 }
 
-async function insertHold(db: Kysely<MessagingTables>, workspaceId: string, campaign: string): Promise<void> {
+/** One that stands aside goes on doing so when it is held once more. */
+async function insertHold(
+  db: Kysely<MessagingTables>,
+  workspaceId: string,
+  campaign: string,
+  aside: boolean,
+): Promise<void> {
   await db
     .insertInto('holds')
-    .values({ workspace_id: workspaceId, campaign })
-    .onConflict((conflict) => conflict.doNothing())
+    .values({ workspace_id: workspaceId, campaign, aside })
+    .onConflict((conflict) =>
+      aside
+        ? conflict
+            .columns(['workspace_id', 'campaign'])
+            .doUpdateSet({ aside })
+            .where('holds.aside', '=', false)
+        : conflict.doNothing(),
+    )
     .execute();
 }
 

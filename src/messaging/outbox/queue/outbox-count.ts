@@ -11,11 +11,15 @@ import type { MessagingTables } from '../../model/tables';
  * that one that only refuses learns that there is room again. The correction reads rows that were
  * handed over since the last vacuum, so it runs less often when it takes long. What has left the groups of this process's
  * partitions is swept before.
+ *
+ * A paused campaign leaves up to three quarters of its workspace's room full, for days perhaps. So the messages of a hold that
+ * stands `aside` (holds.ts) count for that tag alone, and once released still do until they have left: campaigns wait for them,
+ * and nothing else is refused because of them. What this process knows of them is as old as its last correction.
  */
 export interface OutboxCount {
-  /** How many of `wanted` messages of the class may still be accepted. */
-  room(workspaceId: string, kind: MessageClass, wanted: number): number;
-  /** Undelivered due messages of each class, beside their bounds. */
+  /** How many messages of the class, and of this campaign, may still be accepted. */
+  room(workspaceId: string, kind: MessageClass, campaign?: string): number;
+  /** Undelivered due messages of each class that are not held aside, beside their bounds. */
   depth(workspaceId: string): Record<MessageClass, ClassDepth>;
   change(workspaceId: string, kind: MessageClass, by: number): void;
   start(): Promise<void>;
@@ -39,81 +43,156 @@ export const OUTBOX_BOUNDS: Record<MessageClass, number> = {
   transactional: LIMITS.outboxTransactionalMessages,
 };
 
-export function createOutboxCount(
-  db: Kysely<MessagingTables>,
-  {
-    bounds = OUTBOX_BOUNDS,
-    partitions = () => [],
-  }: { bounds?: Record<MessageClass, number>; partitions?: () => Iterable<{ id: string }> } = {},
-): OutboxCount {
-  let counts = new Map<string, Record<MessageClass, number>>();
-  let changed = false;
-  let timer: NodeJS.Timeout | undefined;
-  let running = false;
+interface Options {
+  bounds?: Record<MessageClass, number>;
+  /** Those of this process. */
+  partitions?: () => Iterable<{ id: string }>;
+}
 
-  function countOf(workspaceId: string, kind: MessageClass): number {
-    const count = counts.get(workspaceId)?.[kind] ?? 0;
+export function createOutboxCount(db: Kysely<MessagingTables>, options: Options = {}): OutboxCount {
+  return new RunningCount(db, options);
+}
+
+class RunningCount implements OutboxCount {
+  private counts: Counts = new Map();
+  private changed = false;
+  private timer: NodeJS.Timeout | undefined;
+  private running = false;
+  private readonly bounds: Record<MessageClass, number>;
+
+  constructor(
+    private readonly db: Kysely<MessagingTables>,
+    private readonly options: Options,
+  ) {
+    this.bounds = options.bounds ?? OUTBOX_BOUNDS;
+  }
+
+  room(workspaceId: string, kind: MessageClass, campaign?: string): number {
+    const { undelivered, aside, asideAll } = this.countOf(workspaceId, kind);
+    const own = campaign === undefined ? 0 : (aside.get(campaign) ?? 0);
+    return Math.max(0, this.bounds[kind] - Math.max(0, undelivered - bounded(asideAll - own)));
+  }
+
+  readonly depth: OutboxCount['depth'] = (workspaceId) => ({
+    marketing: this.depthOf(workspaceId, 'marketing'),
+    transactional: this.depthOf(workspaceId, 'transactional'),
+  });
+
+  change(workspaceId: string, kind: MessageClass, by: number): void {
+    this.changed = true;
+    const known = recordedIn(this.counts, workspaceId)[kind];
+    known.undelivered = Math.max(0, known.undelivered + by);
+  }
+
+  async start(): Promise<void> {
+    this.running = true;
+    await this.recount();
+    this.recountAfter(RECOUNT_INTERVAL_MS);
+  }
+
+  stop(): void {
+    this.running = false;
+    clearTimeout(this.timer);
+  }
+
+  private countOf(workspaceId: string, kind: MessageClass): Readonly<Count> {
+    const count = this.counts.get(workspaceId)?.[kind] ?? NOTHING;
     // Another process may have handed over or canceled these since they were counted.
-    if (count > 0) changed = true;
+    if (count.undelivered > 0) this.changed = true;
     return count;
   }
 
-  async function recount(): Promise<void> {
-    changed = false;
-    for (const { id } of [...partitions()]) await sweepDueGroups(db, id);
-    const rows = await countDue(db);
-    counts = new Map();
-    for (const row of rows) recorded(row.workspace_id)[row.class] = row.count;
+  private depthOf(workspaceId: string, kind: MessageClass): ClassDepth {
+    const { undelivered, asideHeld } = this.countOf(workspaceId, kind);
+    return { undelivered: Math.max(0, undelivered - bounded(asideHeld)), bound: this.bounds[kind] };
   }
 
-  function recorded(workspaceId: string): Record<MessageClass, number> {
-    const known = counts.get(workspaceId) ?? { marketing: 0, transactional: 0 };
-    counts.set(workspaceId, known);
-    return known;
+  private async recount(): Promise<void> {
+    this.changed = false;
+    for (const { id } of [...(this.options.partitions?.() ?? [])]) await sweepDueGroups(this.db, id);
+    const rows = await countDue(this.db, tagsAside(this.counts));
+    this.counts = new Map();
+    for (const { workspaceId, kind, campaign, isHeld, count } of rows) {
+      const known = recordedIn(this.counts, workspaceId)[kind];
+      known.undelivered += count;
+      if (campaign === null) continue;
+      known.aside.set(campaign, count);
+      known.asideAll += count;
+      if (isHeld) known.asideHeld += count;
+    }
   }
 
-  function recountAfter(ms: number): void {
-    if (!running) return;
-    timer = setTimeout(async () => {
+  private recountAfter(ms: number): void {
+    if (!this.running) return;
+    this.timer = setTimeout(async () => {
       const begun = performance.now();
       // A failure shows elsewhere; the next round corrects the count.
-      if (changed)
-        changed = await recount().then(
-          () => changed,
+      if (this.changed)
+        this.changed = await this.recount().then(
+          () => this.changed,
           () => true,
         );
-      recountAfter(recountRestMs(performance.now() - begun));
+      this.recountAfter(recountRestMs(performance.now() - begun));
     }, ms).unref();
   }
-
-  return {
-    room: (workspaceId, kind, wanted) =>
-      Math.max(0, Math.min(wanted, bounds[kind] - countOf(workspaceId, kind))),
-    depth: (workspaceId) => ({
-      marketing: { undelivered: countOf(workspaceId, 'marketing'), bound: bounds.marketing },
-      transactional: { undelivered: countOf(workspaceId, 'transactional'), bound: bounds.transactional },
-    }),
-    change(workspaceId, kind, by) {
-      changed = true;
-      const ofWorkspace = recorded(workspaceId);
-      ofWorkspace[kind] = Math.max(0, ofWorkspace[kind] + by);
-    },
-    async start() {
-      running = true;
-      await recount();
-      recountAfter(RECOUNT_INTERVAL_MS);
-    },
-    stop() {
-      running = false;
-      clearTimeout(timer);
-    },
-  };
 }
 
-async function countDue(db: Kysely<MessagingTables>) {
-  const { rows } = await sql<{ workspace_id: string; class: MessageClass; count: number }>`
-    select m.workspace_id, m.class, count(*) as count
-    from ${allDue(new Date())} group by m.workspace_id, m.class
+type Counts = Map<string, Record<MessageClass, Count>>;
+
+/** Due messages of a class of a workspace. */
+interface Count {
+  undelivered: number;
+  /** Of these, what stands aside, by tag; all of it; and what of it is still held. */
+  aside: Map<string, number>;
+  asideAll: number;
+  asideHeld: number;
+}
+
+const nothingYet = (): Count => ({ undelivered: 0, aside: new Map(), asideAll: 0, asideHeld: 0 });
+const NOTHING: Readonly<Count> = nothingYet();
+
+function recordedIn(counts: Counts, workspaceId: string): Record<MessageClass, Count> {
+  const known = counts.get(workspaceId) ?? { marketing: nothingYet(), transactional: nothingYet() };
+  counts.set(workspaceId, known);
+  return known;
+}
+
+function tagsAside(counts: Counts): Tag[] {
+  const tags = new Map<string, Tag>();
+  for (const [workspaceId, ofWorkspace] of counts) {
+    for (const { aside } of Object.values(ofWorkspace)) {
+      for (const campaign of aside.keys()) tags.set(`${workspaceId} ${campaign}`, { workspaceId, campaign });
+    }
+  }
+  return [...tags.values()];
+}
+
+const bounded = (aside: number) => Math.min(aside, LIMITS.outboxAsideMessages);
+
+interface Tag {
+  workspaceId: string;
+  campaign: string;
+}
+
+/** Those of one tag that stands aside, or all others of the class. */
+interface Counted extends Omit<Tag, 'campaign'> {
+  kind: MessageClass;
+  campaign: string | null;
+  isHeld: boolean;
+  count: number;
+}
+
+/** What stood aside until now does so until it has left, also if its hold has ended. */
+async function countDue(db: Kysely<MessagingTables>, asideNow: readonly Tag[]): Promise<readonly Counted[]> {
+  const { rows } = await sql<Counted>`
+    select m.workspace_id as "workspaceId", m.class as kind, coalesce(h.campaign, a.campaign) as campaign,
+      h.campaign is not null as "isHeld", count(*)::int as count
+    from ${allDue(new Date())}
+    left join holds h on h.workspace_id = m.workspace_id and h.campaign = m.campaign and h.aside
+    left join unnest(
+      ${asideNow.map(({ workspaceId }) => workspaceId)}::text[], ${asideNow.map(({ campaign }) => campaign)}::text[]
+    ) as a(workspace_id, campaign) on a.workspace_id = m.workspace_id and a.campaign = m.campaign
+    group by 1, 2, 3, 4
   `.execute(db);
   return rows;
 }

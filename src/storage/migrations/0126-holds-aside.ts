@@ -1,0 +1,4 @@
+/** What a paused campaign leaves in the outbox takes no room from others (messaging/outbox/queue/outbox-count.ts). */
+export const UP = `
+alter table holds add column aside boolean not null default false;
+`;

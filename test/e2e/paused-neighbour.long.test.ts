@@ -1,0 +1,70 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createList, createSmsCampaign, createSmsTemplate, untilPhase } from '../support/api-client';
+import { Installation } from '../support/installation';
+import { until } from '../support/until';
+
+/** More than a campaign may have in the outbox. */
+const CONTACTS = 20_000;
+const ANSWER_MS = 2_000;
+const TIMEOUT_MS = 120_000;
+
+describe('a campaign beside one that was paused with its share of the outbox full', () => {
+  let carrier: Server;
+  let here: Installation;
+  const taken = new Set<string>();
+
+  beforeAll(async () => {
+    carrier = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk) => chunks.push(chunk));
+      request.on('end', () => {
+        taken.add((JSON.parse(Buffer.concat(chunks).toString()) as { uid: string }).uid);
+        setTimeout(() => response.end('{}'), ANSWER_MS);
+      });
+    });
+    await new Promise<void>((done) => carrier.listen(0, '127.0.0.1', done));
+    here = await Installation.start({
+      FANFARE_SMS_PROVIDER: 'http',
+      FANFARE_SMS_HTTP_URL: `http://127.0.0.1:${(carrier.address() as AddressInfo).port}/`,
+    });
+  }, 120_000);
+  afterAll(async () => {
+    await here?.remove();
+    carrier?.close();
+    carrier?.closeAllConnections();
+  });
+
+  const undelivered = async () => {
+    const { data } = await here.api.expect<{ data: { marketing: { undelivered: number } } }>(
+      'GET',
+      '/outbox',
+    );
+    return data.marketing.undelivered;
+  };
+
+  test(
+    'is sent at once, and so is what the paused one left once it is resumed',
+    async () => {
+      const template = await createSmsTemplate(here.api);
+      const large = await createSmsCampaign(here.api, await createList(here.api, CONTACTS), template);
+      const list = await createList(here.api, 100, 'small', 9_000_000);
+      await until('its share is full', async () => (await undelivered()) > 14_000, 60_000);
+      await here.api.expect('POST', `/api/campaign/${large}/pause`);
+      await until('what it left stands aside', async () => (await undelivered()) < 1_000, 15_000);
+
+      const before = taken.size;
+      const small = await createSmsCampaign(here.api, list, template);
+      await untilPhase(here.api, small, ['completed'], 15_000);
+      // Those that were on their way when the pause was answered are in both figures.
+      expect(taken.size).toBeGreaterThanOrEqual(before + 100);
+
+      await here.api.expect('POST', `/api/campaign/${large}/resume`);
+      await until('it counts again', async () => (await undelivered()) > 10_000, 15_000);
+      const resumed = taken.size;
+      await until('it goes on', () => taken.size > resumed + 500, 30_000);
+      await here.api.expect('POST', `/api/campaign/${large}/cancel`);
+    },
+    TIMEOUT_MS,
+  );
+});
