@@ -4,6 +4,7 @@ import { takePermits } from '../src/campaigns/runs/rate-limit';
 import type { RunPlan } from '../src/campaigns/runs/runs';
 import { readPaceTogether } from '../src/campaigns/runs/shared-pace';
 import type { Control } from '../src/domain/campaign';
+import type { Channel } from '../src/domain/channel';
 import { LIMITS } from '../src/domain/limits';
 import type { Gateway, Lot } from '../src/gateway/gateway';
 import { pause, stopIfCancelled } from './heartbeat';
@@ -21,11 +22,10 @@ export type RoomOutcome =
 export async function awaitRoom(
   db: Kysely<CampaignTables>,
   room: Gateway['room'],
-  run: RunPlan,
-  most: number,
+  { run, channel, most }: { run: RunPlan; channel: Channel; most: number },
 ): Promise<RoomOutcome> {
   const over = new AbortController();
-  const lot = room.take(run.options.class ?? 'marketing', {
+  const lot = room.take(`${run.options.class ?? 'marketing'}_${channel}`, {
     campaign: run.campaignId,
     most,
     signal: over.signal,

@@ -146,7 +146,7 @@ class PageSender {
       // uid.
       const taking = doubtful
         ? { kind: 'lot' as const, lot: undefined }
-        : await awaitRoom(this.deps.db, gateway.room, run, permission.count);
+        : await awaitRoom(this.deps.db, gateway.room, { run, channel: page.channel, most: permission.count });
       if (taking.kind !== 'lot') return taking;
       lots.use(taking.lot);
       const askedAt = performance.now();

@@ -197,6 +197,9 @@ export const bulkResults = success(
 
 const classDepth = z.strictObject({
   undelivered: count.meta({ description: 'Due and not with a provider.' }),
-  bound: count.meta({ description: 'From here on a message is refused with 429.' }),
+  channels: z
+    .strictObject({ email: count, sms: count, voice: count })
+    .meta({ description: 'How many of these each channel has.' }),
+  bound: count.meta({ description: 'With so many on its channel a message is refused with 429.' }),
 });
 export const outbox = success(z.strictObject({ marketing: classDepth, transactional: classDepth }));

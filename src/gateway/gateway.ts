@@ -106,10 +106,13 @@ export interface Lot {
   end(): void;
 }
 
+/** What has room of its own: messages of a class on one channel. */
+export type RoomKind = `${string}_${Channel}`;
+
 /** Room in the service's outbox for messages of campaigns (outbox-room.ts). */
 export interface Room {
-  /** Reserves room for at most this many messages of the class; undefined when the signal ends the wait. */
-  take(kind: string, demand: LotDemand): Promise<Lot | undefined>;
+  /** Reserves room for at most this many messages of a class on one channel; undefined when the signal ends the wait. */
+  take(kind: RoomKind, demand: LotDemand): Promise<Lot | undefined>;
   /** How long a page without room should give its worker to others, in milliseconds. */
   restMs(): number;
 }

@@ -6,8 +6,16 @@ import type { MessageEvent } from '../domain/message';
 import type { MessageStory } from '../domain/message-history';
 import type { SendingFinding, SendingQuestion } from '../domain/sending-question';
 import { ANY_PLACEHOLDER, ifThere, placeholdersOf, UNSUBSCRIBE_URL } from '../domain/template';
-import type { CancelAnswer, Capability, Gateway, OutgoingMessage, SendAnswer, TemplateInfo } from './gateway';
-import { campaignRoom, OutboxRoom } from './outbox-room';
+import type {
+  CancelAnswer,
+  Capability,
+  Gateway,
+  OutgoingMessage,
+  RoomKind,
+  SendAnswer,
+  TemplateInfo,
+} from './gateway';
+import { type OutboxAnswer, OutboxRoom, roomOf } from './outbox-room';
 import { bulkAnswers, lostAnswer, messageAnswer, NOT_SENT, strangeAnswer } from './send-answer';
 import { requestToken, type Token, TokenSource } from './token-source';
 import {
@@ -137,16 +145,9 @@ class HttpGateway implements Gateway {
     return (answer.body as { data: MessageStory[] }).data;
   }
 
-  private async askRoom(): Promise<ReadonlyMap<string, number> | undefined> {
+  private async askRoom(): Promise<ReadonlyMap<RoomKind, number> | undefined> {
     const answer = await this.call('send', 'GET', '/outbox');
-    if (answer.status !== 200) return undefined;
-    const { data } = answer.body as { data: Record<string, { undelivered: number; bound: number }> };
-    return new Map(
-      Object.entries(data).map(([kind, { undelivered, bound }]) => [
-        kind,
-        campaignRoom(Math.max(0, bound - undelivered), bound),
-      ]),
-    );
+    return answer.status === 200 ? roomOf((answer.body as { data: OutboxAnswer }).data) : undefined;
   }
 
   async isHeld(campaign: string): Promise<boolean> {

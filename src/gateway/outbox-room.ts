@@ -1,5 +1,6 @@
+import { CHANNELS, type Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
-import type { Lot, LotDemand, Room } from './gateway';
+import type { Lot, LotDemand, Room, RoomKind } from './gateway';
 import type { HttpAnswer } from './transport';
 
 /**
@@ -12,10 +13,10 @@ import type { HttpAnswer } from './transport';
  * campaigns leave free is larger than those, so that no message is refused.
  */
 export class OutboxRoom implements Room {
-  /** By class. Unknown until the service has reported it once. */
-  private readonly free = new Map<string, number>();
+  /** Unknown until the service has reported it once. */
+  private readonly free = new Map<RoomKind, number>();
   /** Messages that were offered and not answered yet. */
-  private readonly underWay = new Map<string, number>();
+  private readonly underWay = new Map<RoomKind, number>();
   private readonly waiting: Waiting[] = [];
   private asking = false;
   /** The service has answered without reporting its room. */
@@ -25,13 +26,13 @@ export class OutboxRoom implements Room {
   private readonly servedAt = new Map<string, number>();
   private turns = 0;
 
-  constructor(private readonly ask: () => Promise<ReadonlyMap<string, number> | undefined>) {}
+  constructor(private readonly ask: () => Promise<ReadonlyMap<RoomKind, number> | undefined>) {}
 
   /**
    * A lot of at most this many messages; call `end` when they are answered. Undefined when the signal ends the
    * wait.
    */
-  async take(kind: string, demand: LotDemand): Promise<Lot | undefined> {
+  async take(kind: RoomKind, demand: LotDemand): Promise<Lot | undefined> {
     if (demand.most === 0 || this.isUnbounded(kind)) return this.lot(kind, demand.most);
     if (!this.waiting.some((one) => one.kind === kind)) {
       const count = this.lotSize(kind, demand.most);
@@ -74,17 +75,17 @@ export class OutboxRoom implements Room {
     }
   }
 
-  private set(rooms: ReadonlyMap<string, number>): void {
+  private set(rooms: ReadonlyMap<RoomKind, number>): void {
     for (const [kind, free] of rooms) this.free.set(kind, free);
     this.serve();
   }
 
-  private isUnbounded(kind: string): boolean {
+  private isUnbounded(kind: RoomKind): boolean {
     // The first offer of a process is made without knowing the room; the next one waits for its answer.
     return !this.free.has(kind) && (this.free.size > 0 || this.isSilent || !this.underWay.get(kind));
   }
 
-  private lot(kind: string, count: number): Lot {
+  private lot(kind: RoomKind, count: number): Lot {
     this.underWay.set(kind, (this.underWay.get(kind) ?? 0) + count);
     let open = true;
     return {
@@ -99,7 +100,7 @@ export class OutboxRoom implements Room {
   }
 
   /** Zero unless it is worth a statement, so that pages do not offer a few messages at a time. */
-  private lotSize(kind: string, most: number): number {
+  private lotSize(kind: RoomKind, most: number): number {
     const free = this.free.get(kind);
     const left =
       free === undefined ? (this.underWay.get(kind) ? 0 : most) : free - (this.underWay.get(kind) ?? 0);
@@ -127,7 +128,7 @@ export class OutboxRoom implements Room {
   }
 
   /** The longest-waiting page of the campaign whose last lot is longest ago. */
-  private nextOf(kind: string): Waiting | undefined {
+  private nextOf(kind: RoomKind): Waiting | undefined {
     let next: Waiting | undefined;
     for (const one of this.waiting) {
       if (one.kind !== kind) continue;
@@ -140,7 +141,7 @@ export class OutboxRoom implements Room {
     return this.servedAt.get(campaign) ?? 0;
   }
 
-  private share(kind: string): number {
+  private share(kind: RoomKind): number {
     const campaigns = new Set(this.waiting.filter((one) => one.kind === kind).map((one) => one.campaign));
     const each = Math.floor((this.free.get(kind) ?? 0) / campaigns.size);
     return Math.max(LIMITS.outboxLotMessages, each);
@@ -161,18 +162,49 @@ export class OutboxRoom implements Room {
 }
 
 interface Waiting extends LotDemand {
-  kind: string;
+  kind: RoomKind;
   settle(lot: Lot): void;
 }
 
 const REST_MIN_MS = 500;
 const REST_MAX_MS = 30_000;
 
-/** How many messages campaigns may still offer, by class, from `marketing=<free>/<bound>, …`. */
-export function parseRoom(text: string): Map<string, number> {
-  const rooms = new Map<string, number>();
+/**
+ * How many messages campaigns may still offer, by class and channel, from `marketing=<free>/<bound>, marketing_sms=<free>/<bound>, …`. A
+ * channel that is not named where others are has the whole bound; where none is, a service of an earlier build has one for all.
+ */
+export function parseRoom(text: string): Map<RoomKind, number> {
+  const named = new Map<string, { free: number; bound: number }>();
   for (const [, kind, free, bound] of text.matchAll(/(\w+)=(\d+)\/(\d+)/g)) {
-    rooms.set(kind as string, campaignRoom(Number(free), Number(bound)));
+    named.set(kind as string, { free: Number(free), bound: Number(bound) });
+  }
+  const rooms = new Map<RoomKind, number>();
+  for (const [kind, ofClass] of named) {
+    if (kind.includes('_')) continue;
+    const isByChannel = CHANNELS.some((channel) => named.has(`${kind}_${channel}`));
+    for (const channel of CHANNELS) {
+      const { bound } = ofClass;
+      const { free } = named.get(`${kind}_${channel}`) ?? (isByChannel ? { free: bound } : ofClass);
+      rooms.set(`${kind}_${channel}`, campaignRoom(free, bound));
+    }
+  }
+  return rooms;
+}
+
+/** By class; a service of an earlier build has no `channels`. */
+export type OutboxAnswer = Record<
+  string,
+  { undelivered: number; channels?: Partial<Record<Channel, number>>; bound: number }
+>;
+
+/** The same from the answer of `GET /outbox`. */
+export function roomOf(outbox: OutboxAnswer): Map<RoomKind, number> {
+  const rooms = new Map<RoomKind, number>();
+  for (const [kind, { undelivered, channels, bound }] of Object.entries(outbox)) {
+    for (const channel of CHANNELS) {
+      const waiting = channels?.[channel] ?? undelivered;
+      rooms.set(`${kind}_${channel}`, campaignRoom(Math.max(0, bound - waiting), bound));
+    }
   }
   return rooms;
 }

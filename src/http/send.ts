@@ -92,12 +92,22 @@ export function sendRoutes(
   };
 }
 
-/** `marketing=<free>/<bound>, transactional=<free>/<bound>`, so that a sender of many messages knows when to wait. */
+/**
+ * `marketing=<free>/<bound>, marketing_email=<free>/<bound>, …`, so that a sender of many messages knows when to wait: for each class
+ * the room of the channel that has least, and of each channel that has not all.
+ */
 const ROOM_HEADER = 'x-outbox-room';
 
 const roomText = (depth: ReturnType<Delivery['outboxDepth']>) =>
   Object.entries(depth)
-    .map(([kind, { undelivered, bound }]) => `${kind}=${Math.max(0, bound - undelivered)}/${bound}`)
+    .flatMap(([kind, { channels, bound }]) => {
+      const free = (undelivered: number) => `${Math.max(0, bound - undelivered)}/${bound}`;
+      const busy = Object.entries(channels).filter(([, undelivered]) => undelivered > 0);
+      return [
+        `${kind}=${free(Math.max(...Object.values(channels)))}`,
+        ...busy.map(([channel, undelivered]) => `${kind}_${channel}=${free(undelivered)}`),
+      ];
+    })
     .join(', ');
 
 function check(given: unknown, maybeUnstorable: boolean) {
@@ -283,14 +293,14 @@ const readOutbox: Operation = {
   tag: 'Sending',
   summary: 'Tell how much room the outbox has',
   description:
-    'How many messages of each class are due and not with a provider, and how many there may be. A program that sends many messages asks here before it offers more, so that none is refused with 429. Answers to sending carry the same as `x-outbox-room`: the number that is free and, after a slash, the bound.',
+    'How many messages of each class are due and not with a provider, and how many there may be on each channel. A program that sends many messages asks here before it offers more, so that none is refused with 429. Answers to sending carry the same as `x-outbox-room`: for each class the number that is free on the channel that has least and, after a slash, the bound, and the same for each channel that has messages waiting.',
   answers: {
     200: json(
       'What waits in the outbox.',
       outbox,
       answered(200, 'What waits in the outbox', {
-        marketing: { undelivered: 1_250, bound: 20_000 },
-        transactional: { undelivered: 0, bound: 5_000 },
+        marketing: { undelivered: 1_250, channels: { email: 1_200, sms: 50, voice: 0 }, bound: 20_000 },
+        transactional: { undelivered: 0, channels: { email: 0, sms: 0, voice: 0 }, bound: 5_000 },
       }),
     ),
   },

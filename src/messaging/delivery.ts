@@ -169,7 +169,6 @@ class MessageDelivery implements Delivery {
   readonly senderLimits: Delivery['senderLimits'];
   readonly senderRate: Delivery['senderRate'];
   readonly readHold: Delivery['readHold'];
-  readonly release: Delivery['release'];
   readonly stopsChanged: Delivery['stopsChanged'];
 
   constructor(private readonly deps: DeliveryDeps) {
@@ -231,7 +230,6 @@ class MessageDelivery implements Delivery {
     this.senderLimits = createSenderLimitList({ db: deps.db, onChanged: this.limits.refresh });
     this.senderRate = this.limits.rateOf;
     this.readHold = this.holds.readHold;
-    this.release = this.holds.release;
     this.stopsChanged = this.holds.refresh;
   }
 
@@ -276,7 +274,7 @@ class MessageDelivery implements Delivery {
     const canceled = outcome.answer;
     if (canceled !== 'already_canceled') {
       this.dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
-      if (canceled.wasDue) this.outbox.change(workspaceId, canceled.class, -1);
+      if (canceled.wasDue) this.outbox.change(workspaceId, canceled, -1);
       this.feed.notify(workspaceId);
       if (canceled.inDoubt) {
         const what = `Message '${uid}' is unknown and can no longer be canceled`;
@@ -327,7 +325,13 @@ class MessageDelivery implements Delivery {
 
   readonly hold: Delivery['hold'] = async (workspaceId, campaign, aside) => {
     await this.holds.hold(workspaceId, campaign, aside);
+    if (aside) this.outbox.held();
     await this.withdrawals.ofTag(workspaceId, campaign);
+  };
+
+  readonly release: Delivery['release'] = async (workspaceId, campaign) => {
+    await this.holds.release(workspaceId, campaign);
+    this.outbox.released(workspaceId, campaign);
   };
 
   readonly start: Delivery['start'] = async () => {

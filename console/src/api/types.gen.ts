@@ -6774,7 +6774,15 @@ export type ReadOutboxResponses = {
                  */
                 undelivered: number;
                 /**
-                 * From here on a message is refused with 429.
+                 * How many of these each channel has.
+                 */
+                channels: {
+                    email: number;
+                    sms: number;
+                    voice: number;
+                };
+                /**
+                 * With so many on its channel a message is refused with 429.
                  */
                 bound: number;
             };
@@ -6784,7 +6792,15 @@ export type ReadOutboxResponses = {
                  */
                 undelivered: number;
                 /**
-                 * From here on a message is refused with 429.
+                 * How many of these each channel has.
+                 */
+                channels: {
+                    email: number;
+                    sms: number;
+                    voice: number;
+                };
+                /**
+                 * With so many on its channel a message is refused with 429.
                  */
                 bound: number;
             };

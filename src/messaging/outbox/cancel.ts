@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Message } from '../../contracts/send';
+import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import type { Log } from '../../log';
 import type { Provider } from '../../providers/provider';
@@ -14,6 +15,7 @@ export interface Canceled {
   lane: string;
   cancels: number;
   class: Message['class'];
+  channel: Channel;
   wasDue: boolean;
   /** An idempotent provider may have taken it. It is given to none again, and its end is `unknown`. */
   inDoubt: boolean;
@@ -64,7 +66,7 @@ export async function cancelMessages(
         return refused(new DomainError('not_found', `No message '${uid}' in this workspace`));
       }
       if (now.state === 'canceled' || ending.has(message.id)) return { ok: true, answer: 'already_canceled' };
-      const { id, lane } = message;
+      const { id, lane, channel } = message;
       const cancels = lanes.get(lane);
       if (cancels === undefined || now.sending || (now.state !== 'accepted' && now.state !== 'scheduled')) {
         const what = now.sending ? 'sending' : now.state;
@@ -73,10 +75,10 @@ export async function cancelMessages(
         );
       }
       ending.set(id, { ...message, doubt: now.in_doubt ? now : undefined });
-      const { due: wasDue, in_doubt } = now;
+      const inDoubt = now.in_doubt === true;
       return {
         ok: true,
-        answer: { id, lane, cancels, class: message.class, wasDue, inDoubt: in_doubt === true },
+        answer: { id, lane, cancels, class: message.class, channel, wasDue: now.due, inDoubt },
       };
     });
     if (ending.size > 0) await recordCanceled(trx, workspaceId, [...ending.values()]);

@@ -340,19 +340,19 @@ export class Dispatcher {
     const attemptResults = results.map(({ attemptResult }) => attemptResult);
     tellMoves(observer, attemptResults, ({ message }) => message.channel);
     const workspaceId = attemptResults[0]?.message.workspaceId ?? '';
-    const settled = { marketing: 0, transactional: 0 };
+    let hasSettled = false;
     const back: Entry[] = [];
     for (const { message, retryAtMs, keepsPlace } of attemptResults) {
       const entry = this.queue.taken(message.id);
-      if (retryAtMs === undefined) settled[message.class] += 1;
+      if (retryAtMs === undefined) {
+        hasSettled = true;
+        outbox.change(workspaceId, message, -1);
+      }
       if (keepsPlace && entry) back.push(entry);
       else this.settle(message, retryAtMs, entry);
     }
     this.putBack(back);
-    for (const kind of ['marketing', 'transactional'] as const) {
-      if (settled[kind] > 0) outbox.change(workspaceId, kind, -settled[kind]);
-    }
-    if (settled.marketing + settled.transactional > 0) events.onEvents(workspaceId);
+    if (hasSettled) events.onEvents(workspaceId);
     this.wake();
     const notCalled = attemptResults.filter(
       ({ message, state }) => message.channel === 'voice' && !mayRing(state),

@@ -11,7 +11,7 @@ import type { Accepted, Draft, Outcome } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import type { SmsSenders } from '../../senders/sms-senders';
 import type { TemplateVersions } from '../../templates/template-versions';
-import { type MessageClass, OUTBOX_BOUNDS, type OutboxCount } from '../queue/outbox-count';
+import { OUTBOX_BOUNDS, type OutboxCount } from '../queue/outbox-count';
 import type { Partition, Partitions } from '../queue/partitions';
 import { ensureEventHead } from './accept-insert';
 import { insertWithNotices } from './opt-out-notices';
@@ -90,23 +90,19 @@ export function createAccept(deps: Deps): Accept {
         const message = messages[place] as Message;
         refused.push({ place, uid: message.uid, payloadHash: payloadHash(message), refusal: error });
       };
-      const taken = { marketing: 0, transactional: 0 };
       checked.forEach((one, i) => {
         if (!one.ok) {
           if (isDomainError(one.error)) refuse(i, one.error);
           else outcomes[i] = one;
-        } else if (
-          outbox.room(workspaceId, one.answer.class, one.answer.campaign) <= taken[one.answer.class]
-        ) {
-          refuse(i, outboxFull(one.answer.class));
+        } else if (outbox.room(workspaceId, one.answer) === 0) {
+          refuse(i, outboxFull(one.answer));
         } else {
-          if (one.answer.state === 'accepted') taken[one.answer.class] += 1;
+          count(outbox, workspaceId, [one.answer], 1);
           drafts.push(one.answer);
           places.push(i);
         }
       });
       if (refused.length > 0) await answerRefused(deps, workspaceId, refused, outcomes);
-      count(outbox, workspaceId, drafts, 1);
       const written = await group.add(workspaceId, drafts);
       const notTaken = drafts.filter((_, i) => !isToBeSent(written[i]));
       count(outbox, workspaceId, notTaken, -1);
@@ -148,10 +144,7 @@ const isToBeSent = (outcome: Outcome<Accepted> | undefined) =>
   outcome?.ok === true && !outcome.answer.duplicate && outcome.answer.state !== 'suppressed';
 
 function count(outbox: OutboxCount, workspaceId: string, drafts: readonly Draft[], sign: 1 | -1): void {
-  for (const kind of MESSAGE_CLASSES) {
-    const due = drafts.filter((draft) => draft.state === 'accepted' && draft.class === kind).length;
-    if (due > 0) outbox.change(workspaceId, kind, sign * due);
-  }
+  for (const draft of drafts) if (draft.state === 'accepted') outbox.change(workspaceId, draft, sign);
 }
 
 /** One that cannot be read holds messages up: to send what it forbids would be worse. */
@@ -276,11 +269,9 @@ const conflict = (uid: string) =>
     errors: [{ path: 'uid', code: 'conflict', message: 'Already used for a message with other content' }],
   });
 
-const MESSAGE_CLASSES = ['marketing', 'transactional'] as const;
-
-const outboxFull = (kind: MessageClass) =>
+const outboxFull = ({ class: kind, channel }: Draft) =>
   new DomainError(
     'outbox_full',
-    `${OUTBOX_BOUNDS[kind]} ${kind} messages wait to be delivered; try again later`,
+    `${OUTBOX_BOUNDS[kind]} ${kind} messages wait to be delivered by ${channel}; try again later`,
     { retryAfterSeconds: 2 },
   );

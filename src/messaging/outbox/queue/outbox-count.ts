@@ -1,39 +1,54 @@
 import { type Kysely, sql } from 'kysely';
 import type { Message } from '../../../contracts/send';
+import { CHANNELS, type Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import { allDue, sweepDueGroups } from '../../model/due-groups';
 import type { MessagingTables } from '../../model/tables';
 
 /**
- * How many due messages of each workspace and class are not yet with a provider, for the bound on the outbox. A
+ * How many due messages of each workspace, class and channel are not yet with a provider, for the bound on the outbox. A
  * running count, because counting rows for every request would cost more than the request. It is corrected from the
  * table every few seconds, because other processes accept and hand over too: while this one changes it or is asked for it, so
  * that one that only refuses learns that there is room again. The correction reads rows that were
  * handed over since the last vacuum, so it runs less often when it takes long. What has left the groups of this process's
  * partitions is swept before.
  *
- * A paused campaign leaves up to three quarters of its workspace's room full, for days perhaps. So the messages of a hold that
+ * Each channel has the whole bound, because what waits for a carrier that takes nothing must not keep other carriers' messages out. A
+ * paused campaign leaves up to three quarters of that room full, for days perhaps. So the messages of a hold that
  * stands `aside` (holds.ts) count for that tag alone, and once released still do until they have left: campaigns wait for them,
  * and nothing else is refused because of them. What this process knows of them is as old as its last correction.
  */
 export interface OutboxCount {
-  /** How many messages of the class, and of this campaign, may still be accepted. */
-  room(workspaceId: string, kind: MessageClass, campaign?: string): number;
+  /** How many messages like this one may still be accepted. */
+  room(workspaceId: string, of: Countable & { campaign?: string | undefined }): number;
   /** Undelivered due messages of each class that are not held aside, beside their bounds. */
   depth(workspaceId: string): Record<MessageClass, ClassDepth>;
-  change(workspaceId: string, kind: MessageClass, by: number): void;
+  change(workspaceId: string, of: Countable, by: number): void;
+  /** What is held aside has changed: what was released counts at once, what is held when it has been counted. */
+  held(): void;
+  released(workspaceId: string, campaign: string): void;
   start(): Promise<void>;
   stop(): void;
 }
 
 export type MessageClass = Message['class'];
 
+export interface Countable {
+  readonly class: MessageClass;
+  readonly channel: Channel;
+}
+
 export interface ClassDepth {
+  /** All of the class, and those of each channel. */
   undelivered: number;
+  channels: Record<Channel, number>;
+  /** Of each channel. */
   bound: number;
 }
 
 const RECOUNT_INTERVAL_MS = 5_000;
+/** Hundreds of campaigns may be paused at once. */
+const RECOUNT_SOON_MS = 500;
 const RECOUNT_SHARE = 0.01;
 /** A count that took long because the process was frozen, or the database away, is corrected soon all the same. */
 const RECOUNT_INTERVAL_MAX_MS = 30_000;
@@ -58,6 +73,8 @@ class RunningCount implements OutboxCount {
   private changed = false;
   private timer: NodeJS.Timeout | undefined;
   private running = false;
+  private isCounting = false;
+  private isWanted = false;
   private readonly bounds: Record<MessageClass, number>;
 
   constructor(
@@ -67,10 +84,10 @@ class RunningCount implements OutboxCount {
     this.bounds = options.bounds ?? OUTBOX_BOUNDS;
   }
 
-  room(workspaceId: string, kind: MessageClass, campaign?: string): number {
-    const { undelivered, aside, asideAll } = this.countOf(workspaceId, kind);
-    const own = campaign === undefined ? 0 : (aside.get(campaign) ?? 0);
-    return Math.max(0, this.bounds[kind] - Math.max(0, undelivered - bounded(asideAll - own)));
+  room(workspaceId: string, of: Countable & { campaign?: string | undefined }): number {
+    const { undelivered, aside, asideAll } = this.countOf(workspaceId, of);
+    const own = of.campaign === undefined ? 0 : (aside.get(of.campaign) ?? 0);
+    return Math.max(0, this.bounds[of.class] - Math.max(0, undelivered - bounded(asideAll - own)));
   }
 
   readonly depth: OutboxCount['depth'] = (workspaceId) => ({
@@ -78,10 +95,26 @@ class RunningCount implements OutboxCount {
     transactional: this.depthOf(workspaceId, 'transactional'),
   });
 
-  change(workspaceId: string, kind: MessageClass, by: number): void {
+  change(workspaceId: string, of: Countable, by: number): void {
     this.changed = true;
-    const known = recordedIn(this.counts, workspaceId)[kind];
+    const known = recordedIn(this.counts, workspaceId, of);
     known.undelivered = Math.max(0, known.undelivered + by);
+  }
+
+  released(workspaceId: string, campaign: string): void {
+    for (const count of this.counts.get(workspaceId)?.values() ?? []) {
+      count.asideHeld = Math.max(0, count.asideHeld - (count.aside.get(campaign) ?? 0));
+    }
+    this.held();
+  }
+
+  held(): void {
+    this.changed = true;
+    if (!this.running || this.isWanted) return;
+    this.isWanted = true;
+    if (this.isCounting) return;
+    clearTimeout(this.timer);
+    this.recountAfter(RECOUNT_SOON_MS);
   }
 
   async start(): Promise<void> {
@@ -95,16 +128,22 @@ class RunningCount implements OutboxCount {
     clearTimeout(this.timer);
   }
 
-  private countOf(workspaceId: string, kind: MessageClass): Readonly<Count> {
-    const count = this.counts.get(workspaceId)?.[kind] ?? NOTHING;
+  private countOf(workspaceId: string, of: Countable): Readonly<Count> {
+    const count = this.counts.get(workspaceId)?.get(kindOf(of)) ?? NOTHING;
     // Another process may have handed over or canceled these since they were counted.
     if (count.undelivered > 0) this.changed = true;
     return count;
   }
 
   private depthOf(workspaceId: string, kind: MessageClass): ClassDepth {
-    const { undelivered, asideHeld } = this.countOf(workspaceId, kind);
-    return { undelivered: Math.max(0, undelivered - bounded(asideHeld)), bound: this.bounds[kind] };
+    const channels = { email: 0, sms: 0, voice: 0 };
+    let undelivered = 0;
+    for (const channel of CHANNELS) {
+      const count = this.countOf(workspaceId, { class: kind, channel });
+      channels[channel] = Math.max(0, count.undelivered - bounded(count.asideHeld));
+      undelivered += channels[channel];
+    }
+    return { undelivered, channels, bound: this.bounds[kind] };
   }
 
   private async recount(): Promise<void> {
@@ -112,8 +151,8 @@ class RunningCount implements OutboxCount {
     for (const { id } of [...(this.options.partitions?.() ?? [])]) await sweepDueGroups(this.db, id);
     const rows = await countDue(this.db, tagsAside(this.counts));
     this.counts = new Map();
-    for (const { workspaceId, kind, campaign, isHeld, count } of rows) {
-      const known = recordedIn(this.counts, workspaceId)[kind];
+    for (const { workspaceId, campaign, isHeld, count, ...of } of rows) {
+      const known = recordedIn(this.counts, workspaceId, of);
       known.undelivered += count;
       if (campaign === null) continue;
       known.aside.set(campaign, count);
@@ -126,20 +165,26 @@ class RunningCount implements OutboxCount {
     if (!this.running) return;
     this.timer = setTimeout(async () => {
       const begun = performance.now();
+      this.isCounting = true;
+      this.isWanted = false;
       // A failure shows elsewhere; the next round corrects the count.
       if (this.changed)
         this.changed = await this.recount().then(
           () => this.changed,
           () => true,
         );
-      this.recountAfter(recountRestMs(performance.now() - begun));
+      this.isCounting = false;
+      this.recountAfter(this.isWanted ? RECOUNT_SOON_MS : recountRestMs(performance.now() - begun));
     }, ms).unref();
   }
 }
 
-type Counts = Map<string, Record<MessageClass, Count>>;
+/** By workspace, and then by class and channel. */
+type Counts = Map<string, Map<string, Count>>;
 
-/** Due messages of a class of a workspace. */
+const kindOf = ({ class: kind, channel }: Countable): string => `${kind} ${channel}`;
+
+/** Due messages of a class of a workspace, on one channel. */
 interface Count {
   undelivered: number;
   /** Of these, what stands aside, by tag; all of it; and what of it is still held. */
@@ -151,16 +196,18 @@ interface Count {
 const nothingYet = (): Count => ({ undelivered: 0, aside: new Map(), asideAll: 0, asideHeld: 0 });
 const NOTHING: Readonly<Count> = nothingYet();
 
-function recordedIn(counts: Counts, workspaceId: string): Record<MessageClass, Count> {
-  const known = counts.get(workspaceId) ?? { marketing: nothingYet(), transactional: nothingYet() };
-  counts.set(workspaceId, known);
-  return known;
+function recordedIn(counts: Counts, workspaceId: string, of: Countable): Count {
+  const ofWorkspace = counts.get(workspaceId) ?? new Map<string, Count>();
+  counts.set(workspaceId, ofWorkspace);
+  const count = ofWorkspace.get(kindOf(of)) ?? nothingYet();
+  ofWorkspace.set(kindOf(of), count);
+  return count;
 }
 
 function tagsAside(counts: Counts): Tag[] {
   const tags = new Map<string, Tag>();
   for (const [workspaceId, ofWorkspace] of counts) {
-    for (const { aside } of Object.values(ofWorkspace)) {
+    for (const { aside } of ofWorkspace.values()) {
       for (const campaign of aside.keys()) tags.set(`${workspaceId} ${campaign}`, { workspaceId, campaign });
     }
   }
@@ -174,9 +221,9 @@ interface Tag {
   campaign: string;
 }
 
-/** Those of one tag that stands aside, or all others of the class. */
-interface Counted extends Omit<Tag, 'campaign'> {
-  kind: MessageClass;
+/** Those of one tag that stands aside, or all others of the class and channel. */
+interface Counted extends Countable {
+  workspaceId: string;
   campaign: string | null;
   isHeld: boolean;
   count: number;
@@ -185,14 +232,14 @@ interface Counted extends Omit<Tag, 'campaign'> {
 /** What stood aside until now does so until it has left, also if its hold has ended. */
 async function countDue(db: Kysely<MessagingTables>, asideNow: readonly Tag[]): Promise<readonly Counted[]> {
   const { rows } = await sql<Counted>`
-    select m.workspace_id as "workspaceId", m.class as kind, coalesce(h.campaign, a.campaign) as campaign,
+    select m.workspace_id as "workspaceId", m.class, m.channel, coalesce(h.campaign, a.campaign) as campaign,
       h.campaign is not null as "isHeld", count(*)::int as count
     from ${allDue(new Date())}
     left join holds h on h.workspace_id = m.workspace_id and h.campaign = m.campaign and h.aside
     left join unnest(
       ${asideNow.map(({ workspaceId }) => workspaceId)}::text[], ${asideNow.map(({ campaign }) => campaign)}::text[]
     ) as a(workspace_id, campaign) on a.workspace_id = m.workspace_id and a.campaign = m.campaign
-    group by 1, 2, 3, 4
+    group by 1, 2, 3, 4, 5
   `.execute(db);
   return rows;
 }

@@ -265,12 +265,19 @@ describeWithDatabase('accepting messages', (database) => {
     await accept(rig.sms('reset', { class: 'transactional' }));
     const count = createOutboxCount(rig.db, { bounds: { marketing: 20, transactional: 5 } });
     await count.start();
-    expect(count.room(rig.workspaceId, 'marketing')).toBe(8);
-    expect(count.room(rig.workspaceId, 'transactional')).toBe(4);
-    expect(count.room('ws_other', 'marketing')).toBe(20);
-    count.change(rig.workspaceId, 'marketing', 7);
-    expect(count.room(rig.workspaceId, 'marketing')).toBe(1);
-    expect(count.room(rig.workspaceId, 'transactional')).toBe(4);
+    const marketing = { class: 'marketing', channel: 'sms' } as const;
+    const transactional = { class: 'transactional', channel: 'sms' } as const;
+    const room = (of: Parameters<typeof count.room>[1]) => count.room(rig.workspaceId, of);
+    expect([room(marketing), room(transactional)]).toEqual([8, 4]);
+    expect(count.room('ws_other', marketing)).toBe(20);
+    count.change(rig.workspaceId, marketing, 7);
+    expect([room(marketing), room(transactional)]).toEqual([1, 4]);
+    // A carrier of texts that takes nothing keeps no mail out.
+    expect(room({ class: 'marketing', channel: 'email' })).toBe(20);
+    expect(count.depth(rig.workspaceId).marketing).toEqual({
+      ...{ undelivered: 19, bound: 20 },
+      channels: { email: 0, sms: 19, voice: 0 },
+    });
     count.stop();
   });
 
@@ -284,18 +291,25 @@ describeWithDatabase('accepting messages', (database) => {
     await Promise.all(Array.from({ length: 4 }, (_, i) => accept(rig.sms(`h${i}`, { campaign: 'held' }))));
     const count = createOutboxCount(rig.db, { bounds: { marketing: 20, transactional: 5 } });
     await count.start();
-    const room = (campaign?: string) => count.room(rig.workspaceId, 'marketing', campaign);
+    const room = (campaign?: string) =>
+      count.room(rig.workspaceId, { class: 'marketing', channel: 'sms', campaign });
     const undelivered = () => count.depth(rig.workspaceId).marketing.undelivered;
     expect([room(), room('held'), room('paused'), undelivered()]).toEqual([16, 16, 1, 4]);
 
     await one.delivery.release(rig.workspaceId, 'paused');
-    await until('campaigns wait for it', () => undelivered() === 19, 15_000);
-    expect([room(), room('paused')]).toEqual([16, 1]);
+    count.released(rig.workspaceId, 'paused');
+    expect(undelivered()).toBe(19);
+    expect([room(), room('held'), room('paused')]).toEqual([16, 16, 1]);
+
+    await one.delivery.hold(rig.workspaceId, 'held', true);
+    count.held();
+    await until('it is counted', () => undelivered() === 15, 2_000);
+    expect([room(), room('held'), room('paused')]).toEqual([20, 16, 5]);
 
     one.sms.script = (message) => ({ kind: 'accepted', providerId: message.id });
     one.sms.release({ kind: 'accepted', providerId: 'p' });
-    await until('it has left', () => undelivered() === 4, 15_000);
-    expect([room(), room('paused')]).toEqual([16, 16]);
+    await until('it has left', () => undelivered() === 0, 15_000);
+    expect([room(), room('held'), room('paused')]).toEqual([20, 16, 20]);
     count.stop();
   }, 60_000);
 
@@ -304,7 +318,7 @@ describeWithDatabase('accepting messages', (database) => {
     await Promise.all(Array.from({ length: 3 }, (_, i) => accept(rig.sms(`m${i}`))));
     const count = createOutboxCount(rig.db, { bounds: { marketing: 3, transactional: 5 } });
     await count.start();
-    const room = () => count.room(rig.workspaceId, 'marketing');
+    const room = () => count.room(rig.workspaceId, { class: 'marketing', channel: 'sms' });
     expect(room()).toBe(0);
     one.sms.script = (message) => ({ kind: 'accepted', providerId: message.id });
     one.sms.release({ kind: 'accepted', providerId: 'p' });

@@ -9,16 +9,18 @@ const CONTACTS = 20_000;
 const ANSWER_MS = 2_000;
 const TIMEOUT_MS = 120_000;
 
-describe('a campaign beside one that was paused with its share of the outbox full', () => {
+describe('a campaign beside one whose share of the outbox is full', () => {
   let carrier: Server;
   let here: Installation;
   const taken = new Set<string>();
+  let isRefusing = false;
 
   beforeAll(async () => {
     carrier = createServer((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk) => chunks.push(chunk));
       request.on('end', () => {
+        if (isRefusing) return void response.writeHead(401).end();
         taken.add((JSON.parse(Buffer.concat(chunks).toString()) as { uid: string }).uid);
         setTimeout(() => response.end('{}'), ANSWER_MS);
       });
@@ -44,7 +46,7 @@ describe('a campaign beside one that was paused with its share of the outbox ful
   };
 
   test(
-    'is sent at once, and so is what the paused one left once it is resumed',
+    'and that is paused is sent at once, and so is what the paused one left once it is resumed',
     async () => {
       const template = await createSmsTemplate(here.api);
       const large = await createSmsCampaign(here.api, await createList(here.api, CONTACTS), template);
@@ -64,6 +66,29 @@ describe('a campaign beside one that was paused with its share of the outbox ful
       const resumed = taken.size;
       await until('it goes on', () => taken.size > resumed + 500, 30_000);
       await here.api.expect('POST', `/api/campaign/${large}/cancel`);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'and whose carrier refuses the account is sent at once on another channel',
+    async () => {
+      await until('the canceled one has left', async () => (await undelivered()) < 1_000, 30_000);
+      isRefusing = true;
+      const sms = await createSmsTemplate(here.api);
+      await createSmsCampaign(here.api, await createList(here.api, CONTACTS, 'refused', 4_000_000), sms);
+      const list = await createList(here.api, 100, 'mail', 8_000_000);
+      await until('its share is full', async () => (await undelivered()) > 14_000, 60_000);
+
+      const { template } = await here.api.expect<{ template: { id: string } }>('POST', '/api/template/', {
+        ...{ templateName: 'beside', channel: 'email', subject: 'News', body: '<p>{{NAME}}</p>' },
+        emailProviderId: '',
+      });
+      const mail = await here.api.expect<{ data: { id: string } }>('POST', '/api/campaign', {
+        ...{ campaignId: null, name: 'beside', channel: ['email'], contactListId: [list] },
+        settings: { email: { fromEmail: 'news@example.com', templateId: template.id, version: 1 } },
+      });
+      await untilPhase(here.api, mail.data.id, ['completed'], 15_000);
     },
     TIMEOUT_MS,
   );
