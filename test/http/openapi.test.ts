@@ -258,6 +258,16 @@ describeWithDatabase('the OpenAPI document', (database) => {
     ['without credentials', 401, () => ({ headers: { 'x-forwarded-for': '192.0.2.1' } })],
     ['with a body that is no JSON', 400, () => ({ body: '{' })],
     ['with a body of an unknown type', 415, () => ({ body: 'x', type: 'application/x-unknown' })],
+    [
+      'with a body of a type that only other operations take',
+      415,
+      ({ requestBody }) => ({
+        body: 'a\nb\n',
+        type: ['text/csv', 'application/x-ndjson', 'application/x-unknown'].find(
+          (type) => requestBody?.content[type] === undefined,
+        ),
+      }),
+    ],
     ['with a body of a wrong shape', 422, () => ({ body: WRONG_SHAPE })],
   ];
 
