@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { CronFault } from '../domain/cron';
+import type { FieldError } from '../domain/errors';
 import type { FieldCode } from '../domain/field-codes';
 import { nextIn, recurrenceOf, type ScheduleOptions } from '../domain/recurrence';
 import { nextAllowed } from '../domain/time-zones/hours';
@@ -13,46 +14,63 @@ export function checkSchedule(value: unknown, context: z.RefinementCtx): void {
   if (typeof schedule !== 'object' || schedule === null) return;
   const refuse = (member: string, code: FieldCode, message: string) =>
     context.addIssue(finding(code, message, ['schedule', member]));
-  const { cron, startAt, endAt } = schedule as Record<string, unknown>;
-
-  if (typeof endAt === 'string' && cron === undefined && Date.parse(endAt) <= Date.now()) {
-    refuse('endAt', 'never_due', 'This time is over, so that no recipient would be sent to');
-  }
-  if (typeof startAt === 'string' && typeof endAt === 'string' && Date.parse(endAt) <= Date.parse(startAt)) {
+  const { cron } = schedule as Record<string, unknown>;
+  if (endsBeforeStart(schedule)) {
     refuse('endAt', 'before_start', 'This is not after startAt');
     return;
   }
-  if (typeof cron === 'string') checkCron(schedule as ScheduleOptions, refuse);
-}
-
-function checkCron(
-  schedule: ScheduleOptions,
-  refuse: (member: string, code: FieldCode, message: string) => void,
-): void {
+  if (typeof cron !== 'string') return;
   try {
-    // Other members that are wrong are reported where they are.
-    const { cron, timezone, recipientLocal } = schedule;
-    const known = timezone !== undefined && typeof timezone === 'string' && isIanaZone(timezone);
-    const local = recipientLocal === true;
-    const alone = recurrenceOf({
-      schedule: { cron, recipientLocal: local, ...(known ? { timezone } : {}) },
-    });
-    if (alone && nextIn(alone, Date.now()) === undefined) {
-      refuse('cron', 'never_due', 'There is no such day');
-      return;
-    }
-    if (![schedule.startAt, schedule.endAt].every(isInstant)) return;
-    const bounded = recurrenceOf({
-      schedule: { ...schedule, recipientLocal: local, timezone: known ? timezone : undefined },
-    });
-    if (bounded && nextIn(bounded, Date.now()) === undefined) {
-      refuse('endAt', 'never_due', 'It is never due before this');
-    }
+    if (!isEverDue(schedule)) refuse('cron', 'never_due', 'There is no such day');
   } catch (error) {
     if (!(error instanceof CronFault)) throw error;
     refuse('cron', 'invalid_cron', error.message);
   }
 }
+
+/**
+ * What is wrong with a schedule at the hour at which it comes. It is no part of the schema, because the same request may
+ * come once more after its `endAt`, under its Idempotency-Key, and gets the first answer then.
+ */
+export function overByNow(body: unknown, nowMs: number = Date.now()): FieldError[] {
+  const { schedule } = (body ?? {}) as { schedule?: unknown };
+  if (typeof schedule !== 'object' || schedule === null) return [];
+  const { cron, startAt, endAt } = schedule as Record<string, unknown>;
+  const over = (message: string): FieldError[] => [{ path: 'schedule.endAt', code: 'never_due', message }];
+  if (cron === undefined) {
+    const isOver = typeof endAt === 'string' && Date.parse(endAt) <= nowMs;
+    return isOver ? over('This time is over, so that no recipient would be sent to') : [];
+  }
+  if (endsBeforeStart(schedule) || ![startAt, endAt].every(isInstant)) return [];
+  try {
+    if (!isEverDue(schedule)) return [];
+    const bounded = recurrenceOf({ schedule: { ...schedule, ...ownClocks(schedule) } });
+    return bounded && nextIn(bounded, nowMs) === undefined ? over('It is never due before this') : [];
+  } catch (error) {
+    // What is wrong with the cron itself is reported where it is.
+    if (error instanceof CronFault) return [];
+    throw error;
+  }
+}
+
+function endsBeforeStart({ startAt, endAt }: { startAt?: unknown; endAt?: unknown }): boolean {
+  return typeof startAt === 'string' && typeof endAt === 'string' && Date.parse(endAt) <= Date.parse(startAt);
+}
+
+/** Without bounds. Throws `CronFault`. */
+function isEverDue(schedule: ScheduleOptions): boolean {
+  const alone =
+    typeof schedule.cron === 'string'
+      ? recurrenceOf({ schedule: { cron: schedule.cron, ...ownClocks(schedule) } })
+      : undefined;
+  return alone !== undefined && nextIn(alone, Date.now()) !== undefined;
+}
+
+/** Members that are wrong are reported where they are. */
+const ownClocks = ({ timezone, recipientLocal }: ScheduleOptions) => ({
+  recipientLocal: recipientLocal === true,
+  timezone: typeof timezone === 'string' && isIanaZone(timezone) ? timezone : undefined,
+});
 
 const isInstant = (value: unknown) =>
   value === undefined || (typeof value === 'string' && !Number.isNaN(Date.parse(value)));

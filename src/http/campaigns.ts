@@ -38,12 +38,13 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   const creating = { ...large, config: { ...once, ...each }, schema: created } as const;
   app.post('/api/campaign', creating, async (request, reply) => {
     if (startsIt(request.body)) requireMore(request);
-    const { recipients, rejected } = await readCampaignRequest(request, campaigns.unknownReferences);
+    const asked = await readCampaignRequest(request, campaigns.unknownReferences);
+    const { recipients, requireDue } = asked;
     const { workspaceId, userId } = callerOf(request);
     const newCampaignId = generatorOf(request).id('cmp');
     const requireStart = () => requireMore(request);
-    const call = { userId, newCampaignId, recipients, note: noteOf(request), requireStart };
-    const saved = { ...(await campaigns.save(workspaceId, request.body, call)), ...rejected };
+    const call = { userId, newCampaignId, recipients, note: noteOf(request), requireStart, requireDue };
+    const saved = { ...(await campaigns.save(workspaceId, request.body, call)), ...asked.rejected };
     if (request.body.campaignId) return answer(200, 'Campaign updated', saved);
     return reply.code(201).send(answer(201, 'Campaign created', saved));
   });
@@ -51,9 +52,10 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   const tried = { operation: dryRunCampaign, ...posted };
   const trying = { ...large, config: { ...config, ...each }, schema: tried } as const;
   app.post('/api/campaign/dry-run', trying, async (request) => {
-    const { recipients, rejected } = await readCampaignRequest(request, campaigns.unknownReferences);
-    const tried = await campaigns.dryRun(callerOf(request).workspaceId, request.body, recipients);
-    return answer(200, 'Nothing was sent', { ...tried, ...rejected });
+    const asked = await readCampaignRequest(request, campaigns.unknownReferences);
+    await asked.requireDue();
+    const tried = await campaigns.dryRun(callerOf(request).workspaceId, request.body, asked.recipients);
+    return answer(200, 'Nothing was sent', { ...tried, ...asked.rejected });
   });
 
   app.get(

@@ -60,6 +60,31 @@ describeWithDatabase('what steers a campaign, repeated under its Idempotency-Key
       .set({ answer: null, lease_until: new Date(0) })
       .execute();
 
+  test('a campaign that is created once more after its end gets the first answer', async () => {
+    const endAt = new Date(Date.now() + 1_500).toISOString().replace(/\d{3}Z$/, '999Z');
+    const asked = { ...content, schedule: { endAt: endAt.replace('Z', '+00:00') }, newer: true };
+    const first = await post('/api/campaign', asked, 'ends');
+    const lost = await post('/api/campaign', asked, 'lost');
+    expect([first.status, lost.status]).toEqual([201, 201]);
+    await messagingDb
+      .updateTable('idempotency_keys')
+      .set({ answer: null, lease_until: new Date(0) })
+      .where('created_at', '=', (eb) =>
+        eb.selectFrom('idempotency_keys').select(eb.fn.max('created_at').as('at')),
+      )
+      .execute();
+    await new Promise((over) => setTimeout(over, Date.parse(endAt) - Date.now() + 50));
+
+    const again = await post('/api/campaign', asked, 'ends');
+    expect([again.status, again.headers['idempotent-replay'], again.body]).toEqual([201, 'true', first.body]);
+    expect((await post('/api/campaign', asked, 'lost')).body.data.id).toBe(lost.body.data.id);
+    const another = await post('/api/campaign', asked, 'another');
+    expect([another.status, another.body.errors]).toMatchObject([
+      422,
+      [{ path: 'schedule.endAt', code: 'never_due' }],
+    ]);
+  });
+
   test.each([
     ['a draft with an hour', { startAt: IN_A_DAY() }, ['planning run']],
     ['a recurring draft', { cron: '0 9 * * mon' }, []],

@@ -49,6 +49,8 @@ interface SaveCall {
   note?: IdempotencyMark | undefined;
   /** Called for an edit that leaves a campaign to start by itself; throws if the caller may start none. */
   requireStart?: (() => void) | undefined;
+  /** Rejects for a schedule that is over. Not called when an earlier attempt has created the campaign. */
+  requireDue?: (() => Promise<void>) | undefined;
 }
 
 /** Campaigns as callers submit them: saved, or tried by a dry run that stores nothing. */
@@ -78,13 +80,14 @@ function createSave({ db, templates, senderRule, insecureLinks, launch, room, no
   return async (
     workspaceId: string,
     body: CampaignBody,
-    { userId, newCampaignId = newId('cmp'), recipients, note, requireStart }: SaveCall = {},
+    { userId, newCampaignId = newId('cmp'), recipients, note, requireStart, requireDue }: SaveCall = {},
   ) => {
     const earlier = body.campaignId ? undefined : await findCampaign(db, workspaceId, newCampaignId);
     if (earlier) {
       await launch(workspaceId, earlier.id, launchAgain(earlier));
       return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
     }
+    await requireDue?.();
     if (recipients) room.require(workspaceId);
     if (!body.campaignId) await requireRoom(db, workspaceId, 'campaigns');
     const policy = await readPolicy(db, workspaceId);

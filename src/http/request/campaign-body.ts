@@ -6,6 +6,7 @@ import {
   type RecipientFinding,
 } from '../../campaigns/contacts/inline-recipients';
 import { type CampaignReferences, campaignReferences } from '../../contracts/campaign-references';
+import { overByNow } from '../../contracts/campaign-schedule';
 import type { CampaignBody } from '../../contracts/campaigns';
 import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
@@ -17,6 +18,8 @@ export interface CampaignRequest {
   recipients: InlineRecipients | undefined;
   /** Part of an answer to `skipInvalid`; at most as many as a request has rows. */
   rejected: { rejected?: RecipientFinding[] };
+  /** Throws for a schedule that is over by now, which an earlier attempt at the same call may have found in time. */
+  requireDue(): Promise<void>;
 }
 
 /**
@@ -38,13 +41,18 @@ export async function readCampaignRequest(
   if (checked && skipInvalid !== true) {
     errors.push(...checked.findings.slice(0, LIMITS.importErrorsListed).map(fieldErrorOf));
   }
-  if (errors.length > 0) {
+  const late = overByNow(request.body);
+  const refuse = async (): Promise<never> => {
     const { data } = campaignReferences.safeParse(request.body);
-    if (data) errors.push(...(await unknownReferences(callerOf(request).workspaceId, data)));
-    throw invalidRequest(errors);
-  }
+    const unknown = data ? await unknownReferences(callerOf(request).workspaceId, data) : [];
+    throw invalidRequest([...errors, ...late, ...unknown]);
+  };
+  if (errors.length > 0) await refuse();
+  const requireDue = async () => {
+    if (late.length > 0) await refuse();
+  };
   const left = checked?.findings.slice(0, LIMITS.contactsPerRequest) ?? [];
-  return { recipients: checked, rejected: skipInvalid === true ? { rejected: left } : {} };
+  return { recipients: checked, rejected: skipInvalid === true ? { rejected: left } : {}, requireDue };
 }
 
 function findingsOf(error: unknown): FieldError[] {
