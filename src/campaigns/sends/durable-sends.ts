@@ -158,6 +158,7 @@ async function forbiddenSender(
   });
 }
 
+/** One that expires before its hour is due when it expires, because it ends then. */
 async function insertOrFind(
   db: Kysely<CampaignTables>,
   send: { workspaceId: string; id: string; uid: string; channel: Channel; content: SendContent },
@@ -167,7 +168,7 @@ async function insertOrFind(
     insert into durable_sends (id, workspace_id, uid, channel, content, state, due_at, launch_at)
     select ${send.id}, ${send.workspaceId}, ${send.uid}, ${send.channel}, ${text}::jsonb,
       case when due > now() then 'waiting' else 'pending' end, greatest(due, now()), case when due > now() + make_interval(secs => ${LIMITS.plannedAheadMs / 1_000}) then due end
-    from (select coalesce(${send.content.sendAt ?? null}::timestamptz, now()) as due) asked
+    from (select least(coalesce(${send.content.sendAt ?? null}::timestamptz, now()), ${send.content.expiresAt ?? null}::timestamptz) as due) asked
     on conflict (workspace_id, uid) do nothing
     returning *`.execute(db);
   const [row] = inserted.rows;

@@ -66,13 +66,13 @@ interface Due {
 export async function launchDue(db: Kysely<CampaignTables>, launcher: Launcher): Promise<void> {
   const { rows } = await sql<Due>`
     with run as (${takeDue(sql`runs`)} returning id, workspace_id, campaign_id, launches, phase),
-      send as (${takeDue(sql`durable_sends`)} returning id, workspace_id, finished_at)
+      send as (${takeDue(sql`durable_sends`)} returning id, workspace_id, finished_at, ${EXPIRED} as expired)
     select id, workspace_id as "workspaceId", campaign_id as "campaignId", launches as launch,
       phase not in ('scheduled', 'planning') as "isAsleep" from run
     where phase not in ('completed', 'canceled', 'failed')
     union all
     select id, workspace_id, null, null, false from send
-    where finished_at is null and not ${isStopped(sql`send.workspace_id`)}`.execute(db);
+    where finished_at is null and (expired or not ${isStopped(sql`send.workspace_id`)})`.execute(db);
   const failures: unknown[] = [];
   const fail = (error: unknown) => void failures.push(error);
   await inParallel(rows, AT_ONCE, ({ id, workspaceId, campaignId, launch, isAsleep }) => {
@@ -84,6 +84,9 @@ export async function launchDue(db: Kysely<CampaignTables>, launcher: Launcher):
   });
   if (failures.length > 0) throw failures[0];
 }
+
+/** SQL: it ends now, which a stop of its workspace does not put off. */
+const EXPIRED = sql`coalesce((content ->> 'expiresAt')::timestamptz <= now(), false)`;
 
 const takeDue = (table: RawBuilder<unknown>) => sql`
   update ${table} set launch_at = null

@@ -131,13 +131,18 @@ describeWithDatabase('durable sends', (database) => {
   });
 
   test('wait for their hour, and expire', async () => {
-    const later = await made({ sendAt: new Date(Date.now() + 3_600_000).toISOString() });
+    const sendAt = new Date(Date.now() + 3_600_000).toISOString();
+    const later = await made({ sendAt });
     expect(await later.now()).toMatchObject({ state: 'waiting', dueAt: expect.anything() });
     const turn = await lookAtSend(db, later.id);
     expect(turn).toMatchObject({ kind: 'wait' });
     expect(turn.kind === 'wait' && turn.waitMs).toBeGreaterThan(3_500_000);
     const late = await made({ expiresAt: new Date(Date.now() - 1_000).toISOString() });
     expect(await lookAtSend(db, late.id)).toEqual({ kind: 'ended', state: 'expired', outcome: null });
+    // One that expires before its hour is looked at then.
+    const expiresAt = new Date(Date.now() + 1_800_000);
+    const sooner = await made({ sendAt, expiresAt: expiresAt.toISOString() });
+    expect(await sooner.now()).toMatchObject({ state: 'waiting', dueAt: expiresAt });
   });
 
   test('wait for their window, where the phone number is', async () => {

@@ -119,6 +119,22 @@ describeWithDatabase('planned runs and sends', (database) => {
     expect(asked).toEqual([`wake ${free}`, `wake ${held}`]);
   });
 
+  test('of a stopped workspace that expire before their hour are woken when they expire', async () => {
+    const workspaceId = newId('ws');
+    const stops = createStops({ db, changed: async () => undefined, log });
+    await stops.begin(workspaceId, { by: 'ada@example.com', reason: 'wrong price' });
+    const sends = createDurableSends({ db, launcher, log });
+    const brief = { ...body(inSeconds(60)), expiresAt: inSeconds(30).toISOString() };
+    const { id } = await sends.create(workspaceId, newId('snd'), brief);
+    asked = [];
+    await launchDue(db, launcher);
+    expect(asked).toEqual([]);
+    await sql`update durable_sends set launch_at = now(), due_at = now(),
+      content = jsonb_set(content, '{expiresAt}', to_jsonb(now() - interval '1 second'))`.execute(db);
+    await launchDue(db, launcher);
+    expect(asked).toEqual([`wake ${id}`]);
+  });
+
   test('that two stops have held are woken at the end of each, however soon one follows the other', async () => {
     const workspaceId = newId('ws');
     const stops = createStops({ db, changed: async () => undefined, log });
