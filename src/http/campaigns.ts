@@ -244,7 +244,15 @@ const dryRunCampaign: Operation = {
       }),
     ),
   },
-  errors: ['not_found', 'campaign_started', ...REFERENCES, 'dependency_down', 'overloaded'],
+  errors: [
+    'not_found',
+    'campaign_started',
+    ...REFERENCES,
+    'insecure_links',
+    'no_audience',
+    'dependency_down',
+    'overloaded',
+  ],
 };
 
 const listCampaigns: Operation = {

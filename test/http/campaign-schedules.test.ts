@@ -85,6 +85,8 @@ describeWithDatabase('recurring campaigns over HTTP', (database) => {
     await act(id, 'start');
     const refused = await edit(WEEKLY);
     expect([refused.status, refused.body.code]).toEqual([409, 'campaign_started']);
+    const tried = await call('POST', '/api/campaign/dry-run', body({ campaignId: id, schedule: WEEKLY }));
+    expect([tried.status, tried.body]).toMatchObject([409, { code: 'campaign_started', phase: 'scheduled' }]);
     await rig.setRun(id, 'completed');
     expect((await edit(WEEKLY)).status).toBe(200);
     expect((await runs(id)).data).toMatchObject([{ phase: 'completed', reason: null }]);

@@ -369,6 +369,8 @@ describeWithDatabase('POST /api/campaign/dry-run', (database) => {
     const again = await dryRun(bodyFor(list, ['sms'], { campaignId: started }));
     expect([again.status, again.body.code]).toEqual([409, 'campaign_started']);
     expect((await dryRun(bodyFor(list, ['sms'], { campaignId: draft }))).status).toBe(200);
+    const empty = { campaignId: draft, contactListId: [], start: true };
+    expect((await dryRun(bodyFor(list, ['sms'], empty))).body.code).toBe('no_audience');
     expect((await dryRun(bodyFor(list, ['sms']), 'ws_b')).status).toBe(422);
   });
 

@@ -45,8 +45,8 @@ describeWithDatabase('campaigns where links would not be https', (database) => {
   });
   afterAll(() => server.close());
 
-  const create = (more: object) =>
-    server.call('POST', '/api/campaign', {
+  const create = (more: object, path = '/api/campaign') =>
+    server.call('POST', path, {
       ...{ campaignId: null, name: 'News', channel: ['email'], contactListId: [list] },
       settings: { email: { fromEmail: 'news@example.org', templateId: 't_mail', version: 1 } },
       ...more,
@@ -60,6 +60,17 @@ describeWithDatabase('campaigns where links would not be https', (database) => {
     expect(draft.status).toBe(201);
     const started = await server.call('POST', `/api/campaign/${draft.body.data.id}/start`);
     expect([started.status, started.body.code]).toEqual([422, 'insecure_links']);
+  });
+
+  test('a dry run is refused as its start would be, and an edit that leaves a draft a draft is taken', async () => {
+    const tried = await create({}, '/api/campaign/dry-run');
+    expect([tried.status, tried.body.code]).toEqual([422, 'insecure_links']);
+    expect((await create({ start: false }, '/api/campaign/dry-run')).status).toBe(200);
+    const campaignId = (await create({ start: false })).body.data.id;
+    expect((await create({ campaignId }, '/api/campaign/dry-run')).status).toBe(200);
+    const edited = await create({ campaignId, name: 'Better news' });
+    expect([edited.status, edited.body.data]).toMatchObject([200, { name: 'Better news', phase: 'draft' }]);
+    expect((await create({ campaignId, start: true })).status).toBe(422);
   });
 
   test('transactional mail and other channels start', async () => {

@@ -11756,10 +11756,10 @@ export type DryRunCampaignErrors = {
         code?: 'unsupported_media_type';
     };
     /**
-     * Request is not valid (`invalid_request`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`).
+     * Request is not valid (`invalid_request`). Template not found (`template_not_found`). Contact list not found (`contact_list_not_found`). Campaign not found (`campaign_not_found`). Placeholders without a value (`missing_params`). Links in mail would not be https (`insecure_links`). Campaign has no recipients (`no_audience`).
      */
     422: Problem & {
-        code?: 'invalid_request' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params';
+        code?: 'invalid_request' | 'template_not_found' | 'contact_list_not_found' | 'campaign_not_found' | 'missing_params' | 'insecure_links' | 'no_audience';
     };
     /**
      * Too many requests of this workspace (`too_many_requests`).

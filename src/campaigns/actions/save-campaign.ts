@@ -68,6 +68,14 @@ async function begin(
   return { launch: { runId, launch: 1, startAt } };
 }
 
+/** Whether a campaign begins by being saved. `edited` is the campaign that is edited, if it is no new one. */
+export function willBegin(
+  edited: Pick<CampaignRecord, 'stage'> | undefined,
+  { start, needsApproval }: Pick<Edit, 'start' | 'needsApproval'>,
+): boolean {
+  return (start ?? edited?.stage !== 'draft') && !needsApproval;
+}
+
 interface Edit {
   start: boolean | undefined;
   /** It stays, or becomes, a draft, whatever `start` says. */
@@ -90,7 +98,7 @@ export async function replaceCampaign(
   { start, needsApproval, own, note }: Edit,
   content: CampaignContent,
 ): Promise<Saved> {
-  const { id, stage } = campaign;
+  const { id } = campaign;
   const noted = note && (await note.execute(tx)).rows[0];
   if (noted && noted.attempt > 1) {
     if (own?.listId) await dropOwnAudience(tx, own.listId);
@@ -100,7 +108,7 @@ export async function replaceCampaign(
   const paused = campaign.phase === 'paused' && start !== true;
   const run = campaign.run && isLive(campaign.run.phase) ? campaign.run : undefined;
   const recurred = hasSchedule(campaign);
-  const begins = (start ?? stage !== 'draft') && !needsApproval;
+  const begins = willBegin(campaign, { start, needsApproval });
   if (begins) requireAudience(id, content, own ? own.members : campaign.ownMembers);
   if (run) await withdrawRun(tx, run.id);
   await tx

@@ -20,12 +20,12 @@ import type { CampaignTables } from '../model/tables';
 import { type createContactRoom, requireRoom } from '../model/workspace-room';
 import { readPolicy } from '../policy/policy';
 import { launchAgain } from './campaign-actions';
-import { checkFound, lookUpTemplates, requireSecureLinks } from './campaign-checks';
+import { checkFound, lookUpTemplates, requireAudience, requireSecureLinks } from './campaign-checks';
 import type { createCarryOut } from './carry-out';
-import { alreadyStarted } from './editable';
+import { requireEditable } from './editable';
 import { unknownReferences } from './malformed-references';
 import { storeOwnAudience } from './own-audience';
-import { contentOf, insertCampaign, replaceCampaign } from './save-campaign';
+import { contentOf, insertCampaign, replaceCampaign, willBegin } from './save-campaign';
 
 interface Deps extends Pick<ReturnType<typeof createDryRuns>, 'dryRun' | 'limited'> {
   db: Kysely<CampaignTables>;
@@ -110,7 +110,7 @@ function createSave({ db, templates, senderRule, insecureLinks, launch, room, no
       const excess = await excessOf(tx, content, policy);
       if (excess) warnings.push(approvalWarning(excess));
       const edit = { start: body.start, needsApproval: excess !== undefined, own, note };
-      const start = (body.start ?? true) && !excess;
+      const start = willBegin(campaign, edit);
       if (start) requireSecureLinks(content, insecureLinks);
       const saved = campaign
         ? await replaceCampaign(tx, workspaceId, campaign, edit, content)
@@ -128,43 +128,31 @@ function createSave({ db, templates, senderRule, insecureLinks, launch, room, no
 }
 
 /** Refuses what `save` would refuse, and stores nothing. */
-function createTryOut({ db, templates, senderRule, dryRun, limited }: Deps) {
-  /** A dry run of what would need an approval says so. */
-  const dryRunWarned: typeof dryRun = async (on, workspaceId, content, found, policy) => {
-    const told = await dryRun(on, workspaceId, content, found, policy);
-    const excess = await excessOf(on, content, policy);
-    return excess ? { ...told, warnings: [...told.warnings, approvalWarning(excess)] } : told;
-  };
-
+function createTryOut({ db, templates, senderRule, insecureLinks, dryRun, limited }: Deps) {
   return async (workspaceId: string, body: CampaignBody, recipients?: InlineRecipients) => {
     const campaign = body.campaignId ? await readCampaign(db, workspaceId, body.campaignId) : undefined;
-    const { stage } = campaign ?? {};
-    if (campaign && (stage === 'started' || stage === 'canceled')) throw alreadyStarted(campaign);
+    if (campaign) await requireEditable(db, campaign);
     const policy = await readPolicy(db, workspaceId);
     const content: CampaignContent = { ...contentOf(body), ownListId: campaign?.ownListId };
     const templatesFound = await lookUpTemplates(templates, workspaceId, content);
-    const warned = async (...run: Parameters<typeof dryRun>) => {
-      const told = await dryRunWarned(...run);
-      return { ...told, warnings: [...told.warnings, ...templatesFound.warnings] };
+    const rules = { policy, senderRule, listIds: body.contactListId };
+
+    const tried = async (on: Kysely<CampaignTables>, own: CampaignContent, members: number) => {
+      const found = await checkFound(on, workspaceId, own, templatesFound, rules);
+      const excess = await excessOf(on, own, policy);
+      if (willBegin(campaign, { start: body.start, needsApproval: excess !== undefined })) {
+        requireSecureLinks(own, insecureLinks);
+        requireAudience(campaign?.id ?? body.name, own, members);
+      }
+      const told = await dryRun(on, workspaceId, own, found, policy);
+      const warnings = [...told.warnings, ...(excess ? [approvalWarning(excess)] : [])];
+      return { ...told, warnings: [...warnings, ...templatesFound.warnings] };
     };
-    if (!recipients) {
-      const found = await checkFound(db, workspaceId, content, templatesFound, {
-        policy,
-        senderRule,
-        listIds: body.contactListId,
-      });
-      return limited(() => warned(db, workspaceId, content, found, policy));
-    }
+    if (!recipients) return limited(() => tried(db, content, campaign?.ownMembers ?? 0));
     return limited(() =>
       withoutTrace(db, async (tx) => {
-        const { listId } = await storeOwnAudience(tx, workspaceId, recipients.rows);
-        const tried = { ...content, ownListId: listId ?? undefined };
-        const found = await checkFound(tx, workspaceId, tried, templatesFound, {
-          policy,
-          senderRule,
-          listIds: body.contactListId,
-        });
-        return warned(tx, workspaceId, tried, found, policy);
+        const { listId, members } = await storeOwnAudience(tx, workspaceId, recipients.rows);
+        return tried(tx, { ...content, ownListId: listId ?? undefined }, members);
       }),
     );
   };

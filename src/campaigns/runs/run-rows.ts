@@ -1,4 +1,4 @@
-import { sql, type Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Control, Stage } from '../../domain/campaign';
 import { campaignRunWorkflowId } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
@@ -125,8 +125,8 @@ export interface LiveRow {
  * Runs of a campaign that continue, the newest first. There are several where each recipient has an occurrence
  * at their own hour.
  */
-export async function liveRunsOf(tx: Transaction<CampaignTables>, campaignId: string): Promise<LiveRow[]> {
-  return tx
+export async function liveRunsOf(db: Kysely<CampaignTables>, campaignId: string): Promise<LiveRow[]> {
+  return db
     .selectFrom('runs')
     .select(['id', 'launches', 'scheduled_for as scheduledFor', 'control'])
     .where('campaign_id', '=', campaignId)
