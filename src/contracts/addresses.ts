@@ -68,6 +68,14 @@ export function lookedForAddress(value: string): string {
   return withoutSeparators(value.replace(/^ (?=\d)/, '+'));
 }
 
+/** The same of a sender, which may also be a name, with spaces that belong to it. */
+export function lookedForSender(value: string): string {
+  return /[A-Za-z]/.test(value) ? value.trim() : lookedForAddress(value);
+}
+
+/** A part of an address or of another text, as it is written in a query. */
+export const searchedAddress = (value: string): string => value.replace(/^ (?=\d)/, '+');
+
 function withoutSeparators(value: string): string {
   return value.replace(/[\s()[\]\u002d\u2010-\u2015]/g, '');
 }

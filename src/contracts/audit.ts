@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AUDIT_ACTIONS } from '../audit/actions';
 import { LIMITS } from '../domain/limits';
-import { emptyAsAbsent, instant, pageLimit } from './common';
+import { emptyAsAbsent, pageLimit, queriedInstant } from './common';
 import { success, time } from './envelope';
 import { refused } from './validation-issue';
 
@@ -26,8 +26,8 @@ export const auditQuery = z.strictObject({
   actor: emptyAsAbsent(filter.optional()).meta({ description: 'An id, or one of the kinds.' }),
   action: emptyAsAbsent(filter.optional()).meta({ description: 'One of docs/audit.md.' }),
   object: emptyAsAbsent(filter.optional()).meta({ description: 'An id, or a kind such as `campaign`.' }),
-  from: emptyAsAbsent(instant.optional()),
-  to: emptyAsAbsent(instant.optional()),
+  from: queriedInstant,
+  to: queriedInstant,
 });
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);

@@ -15,10 +15,10 @@ import {
   emptyAsAbsent,
   givenId,
   INT_MAX,
-  instant,
   integer,
   pageLimit,
   pageNumber,
+  queriedInstant,
   searchTerm,
 } from './common';
 import {
@@ -146,10 +146,10 @@ export const campaignListQuery = z
     status: emptyAsAbsent(z.enum(STATUSES).optional()),
     dateFrom: emptyAsAbsent(day.optional()),
     dateTo: emptyAsAbsent(day.optional()),
-    createdFrom: emptyAsAbsent(instant.optional()).meta({
+    createdFrom: queriedInstant.meta({
       description: 'For days of another zone than UTC: an instant, included.',
     }),
-    createdBefore: emptyAsAbsent(instant.optional()).meta({ description: 'An instant, not included.' }),
+    createdBefore: queriedInstant.meta({ description: 'An instant, not included.' }),
     tag: emptyAsAbsent(z.string().trim().max(LIMITS.tagChars).optional()),
     archived: emptyAsAbsent(
       z

@@ -27,6 +27,13 @@ export const instantAsWritten = z.iso.datetime({ offset: true }).refine(
 
 export const instant = instantAsWritten.transform((value) => new Date(value).toISOString());
 
+/** A time in a query string, where an unescaped plus of its offset arrives as a space. Empty counts as absent. */
+export const queriedInstant = z.preprocess(
+  (value) =>
+    typeof value === 'string' && value !== '' ? value.replace(/ (?=\d{2}:\d{2}$)/, '+') : undefined,
+  instant.optional(),
+);
+
 /** A whole number as a query string has it. */
 export const wholeNumber = (bounds: { min: number; max: number }) =>
   z

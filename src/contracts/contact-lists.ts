@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
+import { searchedAddress } from './addresses';
 import { cursorQuery, displayName, emptyAsAbsent, givenId, idCursor, pageQuery, searchTerm } from './common';
 import { count, cursorPageOf, id, importReport, pageOf, ref, success, time } from './envelope';
 
@@ -12,7 +13,7 @@ export const contactListQuery = z.object(pageQuery);
 export const contactQuery = z.object({
   ...cursorQuery,
   cursor: idCursor('con'),
-  search: emptyAsAbsent(searchTerm.optional()),
+  search: emptyAsAbsent(searchTerm.transform(searchedAddress).optional()),
 });
 
 export const contactParams = z.object({ id: givenId, contactId: givenId });

@@ -4,6 +4,7 @@ import { isOfCalendar } from '../domain/instants';
 import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
 import { MESSAGE_WAITS } from '../domain/message-history';
+import { lookedForAddress, lookedForSender } from './addresses';
 import { emptyAsAbsent, idCursor, pageLimit } from './common';
 import { channel, count, cursorPageOf, id, success, time } from './envelope';
 import { event } from './events';
@@ -32,25 +33,26 @@ export const holdQuery = z.object({
 
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
 
-/** A time bounds when the message was accepted; anything else is an address. */
-const timeOrAddress = z
-  .string()
-  .max(LIMITS.searchChars)
-  .transform((value, context) => {
-    // A plus sign in a query string arrives as a space.
-    if (!TIME.test(value)) return value.replace(/^ (?=\d)/, '+').trim();
-    const time = new Date(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
-    if (isOfCalendar(time.getTime())) return time;
-    context.addIssue(finding('invalid_time', 'This is not a time'));
-    return z.NEVER;
-  });
+/** A time bounds when the message was accepted; anything else is an address, normalised as messages have it. */
+const timeOr = (addressOf: (value: string) => string) =>
+  z
+    .string()
+    .max(LIMITS.searchChars)
+    .transform((value, context) => {
+      if (!TIME.test(value)) return addressOf(value);
+      // A plus sign in a query string arrives as a space.
+      const time = new Date(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
+      if (isOfCalendar(time.getTime())) return time;
+      context.addIssue(finding('invalid_time', 'This is not a time'));
+      return z.NEVER;
+    });
 
 export const messageList = z.object({
   channel: emptyAsAbsent(z.enum(CHANNELS).optional()),
   state: emptyAsAbsent(z.enum(MESSAGE_STATES).optional()),
   campaign: emptyAsAbsent(campaignTag.optional()),
-  from: emptyAsAbsent(timeOrAddress.optional()),
-  to: emptyAsAbsent(timeOrAddress.optional()),
+  from: emptyAsAbsent(timeOr(lookedForSender).optional()),
+  to: emptyAsAbsent(timeOr(lookedForAddress).optional()),
   cursor: idCursor('msg'),
   limit: emptyAsAbsent(pageLimit().default(LIMITS.pageSizeDefault)),
 });

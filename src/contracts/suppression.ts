@@ -7,8 +7,8 @@ import {
   type Suppression,
   senderKey,
 } from '../domain/suppression';
-import { recipientOf, senderOf } from './addresses';
-import { emptyAsAbsent, pageQuery } from './common';
+import { recipientOf, searchedAddress, senderOf } from './addresses';
+import { emptyAsAbsent, pageQuery, searchTerm } from './common';
 import { count, id, importReport, pageOf, success, time } from './envelope';
 import { finding, refused } from './validation-issue';
 
@@ -58,7 +58,11 @@ export const suppressionRow = z.preprocess(
   suppressionBody,
 );
 
-export const suppressionQuery = z.object({ ...pageQuery, channel: emptyAsAbsent(channel.optional()) });
+export const suppressionQuery = z.object({
+  ...pageQuery,
+  channel: emptyAsAbsent(channel.optional()),
+  search: emptyAsAbsent(searchTerm.transform(searchedAddress).optional()),
+});
 
 /** Without a scope, the blocks of every scope. */
 export const suppressionKey = z

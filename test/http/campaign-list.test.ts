@@ -89,6 +89,8 @@ describeWithDatabase('the list of campaigns', (database) => {
       'channel=sms&createdFrom=2026-02-01T00:00:00%2B01:00&createdBefore=2026-02-28T23:00:00Z',
       ['cmp_2', 'cmp_1'],
     ],
+    // An unescaped plus arrives as a space.
+    ['channel=sms&createdFrom=2026-03-01T01:00:00+01:00', ['cmp_4']],
     ['channel=sms&createdFrom=2026-03-01T00:00:00Z', ['cmp_4']],
     ['channel=sms&createdBefore=2026-02-01T00:00:00Z', ['cmp_1']],
   ])('%s finds %p', async (query, expected) => {

@@ -290,8 +290,10 @@ describeWithDatabase('contact lists over HTTP', (database) => {
     } while (cursor);
     expect(seen).toEqual(rows.map((row) => row.split(',')[0]));
     expect((await server.call('GET', `/api/contact-list/${id}/contacts?cursor=x`)).status).toBe(422);
-    const found = await server.call('GET', `/api/contact-list/${id}/contacts?search=5550104`);
-    expect(found.body.data.map((contact: { email: string }) => contact.email)).toEqual(['p4@example.org']);
+    for (const search of ['5550104', '+12025550104', '%2B12025550104']) {
+      const found = await server.call('GET', `/api/contact-list/${id}/contacts?search=${search}`);
+      expect(found.body.data.map((contact: { email: string }) => contact.email)).toEqual(['p4@example.org']);
+    }
   });
 
   test('a contact taken out of its last list is gone; one in another list stays', async () => {

@@ -220,6 +220,7 @@ describeWithDatabase('sending over HTTP', (database) => {
       (await call('GET', `/messages?campaign=tracked&${query}`)).body.data.length;
     expect(await by('to=%2B12025550123')).toBe(3);
     expect(await by('to=+12025550123&from=12345')).toBe(3);
+    expect(await by('to=%2B1%20(202)%20555-0123&from=123-45')).toBe(3);
     expect(await by('from=2020-01-01&to=2021-01-01T00:00:00Z')).toBe(0);
     expect(await by(`from=2020-01-01&to=${sendAt}`)).toBe(3);
     expect(await by('channel=email')).toBe(0);

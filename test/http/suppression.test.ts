@@ -99,6 +99,8 @@ describeWithDatabase('/api/suppression', (database) => {
     expect(await addresses('search=BOB@')).toEqual(['bob@example.com']);
     expect(await addresses('search=%25')).toHaveLength(3);
     expect(await addresses('search=0102')).toEqual(['+12025550102']);
+    // An unescaped plus arrives as a space.
+    expect(await addresses('search=+12025550102')).toEqual(['+12025550102']);
     for (const query of ['limit=101', 'page=0', 'channel=fax']) {
       expect((await call('GET', `/api/suppression?${query}`)).status).toBe(422);
     }
