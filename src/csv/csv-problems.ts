@@ -46,6 +46,10 @@ export function headerOf(record: CsvRecord): string[] {
   if ('problem' in record || record.values.some((value) => /[\u0000-\u0008]/.test(value))) {
     throw notCsv('The upload is not CSV text in UTF-8; a spreadsheet must be exported as CSV (UTF-8) first');
   }
+  // Otherwise the whole file is its header, and an import of it would find no rows and no fault.
+  if (record.values.some((value) => value.includes('\r'))) {
+    throw notCsv('The lines of the upload end in CR alone; export it with LF or CRLF at the ends of lines');
+  }
   return record.values.map((name) => name.trim());
 }
 

@@ -206,6 +206,8 @@ describeWithDatabase('contact lists over HTTP', (database) => {
     ['UTF-16 text', Buffer.from('\ufeffemail\na@example.com\n', 'utf16le')],
     ['a file of zeros', Buffer.alloc(300_000)],
     ['nothing', Buffer.from('')],
+    // All of it would be the header, so that the import would be answered 200 with no row received.
+    ['a file whose lines end in CR alone', Buffer.from('email,name\ra@example.com,Ann\r')],
   ])('%s is refused as no CSV', async (_, bytes) => {
     const { status, body } = await importCsv(await newList(), bytes);
     expect([status, body.code, body.errors[0]?.code]).toEqual([422, 'invalid_request', 'not_csv']);
