@@ -67,6 +67,17 @@ describeWithDatabase('Idempotency-Key', (database) => {
     expect((await post(key, {}, '/plain')).body.id).not.toBe((await post(key, {}, '/plain')).body.id);
   });
 
+  test('a payload that nests deeper than a stack is taken, compared and refused as any other', async () => {
+    const key = randomUUID();
+    const nested = (inside: string) => `{"b":${'['.repeat(200_000)}${inside}${']'.repeat(200_000)},"a":1}`;
+    const first = await post(key, nested('{"y":[1,null],"10":2,"9":{}}'));
+    expect(first.status).toBe(201);
+    const again = await post(key, nested(' {"9":{},"y":[1,null],"10":2}'));
+    expect([again.headers['idempotent-replay'], again.body]).toEqual(['true', first.body]);
+    const answer = await post(key, nested('{"y":[1,0],"10":2,"9":{}}'));
+    expect([answer.status, answer.body.code]).toEqual([422, 'idempotency_key_reused']);
+  });
+
   test('another payload under the same key is refused, in body and query', async () => {
     const key = randomUUID();
     await post(key, { a: 1 });
