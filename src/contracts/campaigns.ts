@@ -103,8 +103,10 @@ function checkChannels(value: { channel?: unknown; settings?: unknown }, context
   const refuse = (path: (string | number)[], code: FieldCode, message: string) =>
     context.addIssue(finding(code, message, path));
 
+  const seen = new Set<unknown>();
   for (const [i, channel] of listed.entries()) {
-    if (listed.indexOf(channel) < i) refuse(['channel', i], 'repeated', 'This channel is listed twice');
+    if (seen.has(channel)) refuse(['channel', i], 'repeated', 'This channel is listed twice');
+    seen.add(channel);
   }
   if (typeof value.settings !== 'object' || value.settings === null) return;
   for (const channel of CHANNELS) {

@@ -12,7 +12,8 @@ export const params = z.record(z.string(), z.union([z.string(), z.number()])).su
     if (entries.length > LIMITS.paramsKeys) {
       context.addIssue(finding('too_many', `At most ${LIMITS.paramsKeys} values`));
     }
-    for (const [name, content] of entries) {
+    // Too many are not judged one by one.
+    for (const [name, content] of entries.slice(0, LIMITS.paramsKeys)) {
       if (name.length > LIMITS.paramsKeyChars || !NAME.test(name)) {
         const message = `Names are upper-case letters, digits and _, at most ${LIMITS.paramsKeyChars} characters`;
         context.addIssue(finding('invalid_param_name', message, [name]));

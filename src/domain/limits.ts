@@ -11,6 +11,11 @@ export const LIMITS = {
   jsonBodyBytes: 1 * MiB,
   templateBodyBytes: 4 * MiB,
   bulkBodyBytes: 8 * MiB,
+  /**
+   * Entries of one list or object of a JSON body: twice what any path takes. Each of them may be wrong, and what is wrong
+   * with twenty thousand is found within a second.
+   */
+  bodyEntries: 20_000,
   /** A CSV import has no length limit, because it is streamed; a line has one. */
   csvLineBytes: 64 * KiB,
   paramsKeys: 100,

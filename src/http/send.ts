@@ -111,12 +111,21 @@ const roomText = (depth: ReturnType<Delivery['outboxDepth']>) =>
     .join(', ');
 
 function check(given: unknown, maybeUnstorable: boolean) {
-  const found = maybeUnstorable ? findUnstorable(given) : undefined;
+  const unstorable = maybeUnstorable ? findUnstorable(given) : undefined;
+  const found = unstorable ? [unstorable] : [];
   try {
-    return { ok: true, answer: parseBody(message, given, found && [found]) } as const;
+    if (!hasTooManyParams(given)) return { ok: true, answer: parseBody(message, given, found) } as const;
+    // Not judged one by one: those of a thousand messages would hold up all other requests.
+    found.push({ path: 'params', code: 'too_many', message: `At most ${LIMITS.paramsKeys} values` });
+    return { ok: true, answer: parseBody(message, { ...given, params: {} }, found) } as const;
   } catch (error) {
     return { ok: false as const, error };
   }
+}
+
+function hasTooManyParams(given: unknown): given is { params: object } {
+  const { params } = (given ?? {}) as { params?: unknown };
+  return typeof params === 'object' && params !== null && Object.keys(params).length > LIMITS.paramsKeys;
 }
 
 /** `uid` as it was given, if it is readable, because the caller knows the message by it. */

@@ -298,6 +298,33 @@ describeWithDatabase('bad input', (database) => {
     if (status === 422 && body.code === 'invalid_request') expect(body.errors).not.toEqual([]);
   }
 
+  test.each([
+    ['POST /api/campaign', 'channel', 60_000],
+    ['POST /send-msg', 'params', 60_000],
+    ['PUT /api/policy', 'caps', 60_000],
+  ])('what %s has in %s, %i entries, is refused at once', async (route, path, count) => {
+    const [method, url] = route.split(' ') as [string, string];
+    const names = Array.from({ length: count }, (_, i) => `N${i}`);
+    const wide = path === 'params' ? Object.fromEntries(names.map((name) => [name, null])) : names;
+    const answer = await call(method, url, { body: { ...(BODIES[route] as object), [path]: wide } });
+    expect([answer.status, answer.body.errors]).toMatchObject([422, [{ path, code: 'too_many' }]]);
+  });
+
+  test('values of a bulk, beyond what a message may have, are not judged one by one', async () => {
+    const params = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`N${i}`, null]));
+    const messages = [
+      { channel: 'fax', params },
+      { channel: 'fax', params: { N0: null } },
+    ];
+    const { status, body } = await call('POST', '/send-msg/bulk', { body: { messages } });
+    const [many, one] = body.data.results.map(({ errors }: { errors: { path: string; code: string }[] }) =>
+      errors
+        .filter(({ path }) => /^(?:channel|params)/.test(path))
+        .map(({ path, code }) => `${path} ${code}`),
+    );
+    expect([status, many.sort(), one.length]).toEqual([207, ['channel invalid_value', 'params too_many'], 2]);
+  });
+
   test('every route that takes a body is tried here', () => {
     const open = api.routes
       .filter(({ schema, method }) => schema?.body !== undefined && method !== 'HEAD')

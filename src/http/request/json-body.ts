@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { DomainError } from '../../domain/errors';
+import { DomainError, type FieldError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
 import type { App } from './routing';
 import { findUnstorable, maybeUnstorable } from './unstorable-text';
 import { invalidRequest } from './validation';
@@ -8,7 +9,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /**
      * Member of the body whose entries the route checks one by one; '' is the body itself. Text there that cannot be
-     * stored is the route's to refuse, so that one entry does not keep the others from being taken.
+     * stored, and an entry that is too large, are the route's to refuse, so that one entry does not keep the others from
+     * being taken.
      */
     checksEach?: 'messages' | 'contacts' | 'recipients' | '';
   }
@@ -38,8 +40,10 @@ export function parseJsonBodies(app: App): void {
       if (key !== undefined) return done(malformed(`The body has an object with two keys ${quoted(key)}`));
       request.maybeUnstorable = maybeUnstorable(text);
       const { checksEach } = request.routeOptions.config;
+      const wide = text.length > 2 * LIMITS.bodyEntries ? findTooWide(value, checksEach) : undefined;
       const unstorable = request.maybeUnstorable ? findUnstorable(value, checksEach) : undefined;
-      done(unstorable ? invalidRequest([unstorable]) : null, value);
+      const refused = wide ?? unstorable;
+      done(refused ? invalidRequest([refused]) : null, value);
     });
   });
 
@@ -107,6 +111,29 @@ function keysIn(root: unknown): number {
     for (const child of children) if (typeof child === 'object') waiting.push(child);
   }
   return keys;
+}
+
+/**
+ * A list or an object with more entries than any path takes, but for what is in the member `except`. To find out what is
+ * wrong with each of a million would hold up all other requests of the process.
+ */
+function findTooWide(root: unknown, except: string | undefined): FieldError | undefined {
+  if (except === '') return undefined;
+  const waiting: { value: unknown; path: string }[] = [{ value: root, path: '' }];
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const { value, path } = next;
+    if (typeof value !== 'object' || value === null || path === except) continue;
+    const entries = Object.entries(value);
+    if (entries.length > LIMITS.bodyEntries) {
+      const message = `At most ${LIMITS.bodyEntries} entries`;
+      return { path, code: 'too_many', message };
+    }
+    for (const [key, child] of entries) {
+      if (typeof child === 'object')
+        waiting.push({ value: child, path: path === '' ? key : `${path}.${key}` });
+    }
+  }
+  return undefined;
 }
 
 const TOKEN = /"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/g;
