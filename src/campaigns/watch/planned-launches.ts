@@ -66,7 +66,7 @@ interface Due {
 export async function launchDue(db: Kysely<CampaignTables>, launcher: Launcher): Promise<void> {
   const { rows } = await sql<Due>`
     with run as (${takeDue(sql`runs`)} returning id, workspace_id, campaign_id, launches, phase),
-      send as (${takeDue(sql`durable_sends`)} returning id, workspace_id, finished_at, ${EXPIRED} as expired)
+      send as (${takeDue(sql`durable_sends`, WHEN_HELD)} returning id, workspace_id, finished_at, ${EXPIRED} as expired)
     select id, workspace_id as "workspaceId", campaign_id as "campaignId", launches as launch,
       phase not in ('scheduled', 'planning') as "isAsleep" from run
     where phase not in ('completed', 'canceled', 'failed')
@@ -85,11 +85,14 @@ export async function launchDue(db: Kysely<CampaignTables>, launcher: Launcher):
   if (failures.length > 0) throw failures[0];
 }
 
-/** SQL: it ends now, which a stop of its workspace does not put off. */
-const EXPIRED = sql`coalesce((content ->> 'expiresAt')::timestamptz <= now(), false)`;
+/** SQL: when a send ends in any case, which a stop of its workspace does not put off; null without such a time. */
+const END = sql`(content ->> 'expiresAt')::timestamptz`;
+const EXPIRED = sql`coalesce(${END} <= now(), false)`;
+/** SQL: when a send is looked at next, if a stop holds it. */
+const WHEN_HELD = sql`case when ${isStopped(sql`durable_sends.workspace_id`)} and ${END} > now() then ${END} end`;
 
-const takeDue = (table: RawBuilder<unknown>) => sql`
-  update ${table} set launch_at = null
+const takeDue = (table: RawBuilder<unknown>, next = sql`null`) => sql`
+  update ${table} set launch_at = ${next}
   where id = any(array(
     select id from ${table} where launch_at <= now() order by launch_at limit ${LIMITS.plannedPerLook}
     for update skip locked))`;

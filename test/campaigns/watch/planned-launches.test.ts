@@ -135,6 +135,29 @@ describeWithDatabase('planned runs and sends', (database) => {
     expect(asked).toEqual([`wake ${id}`]);
   });
 
+  test('that a stop holds are woken when they expire', async () => {
+    const workspaceId = newId('ws');
+    const stops = createStops({ db, changed: async () => undefined, log });
+    await stops.begin(workspaceId, { by: 'ada@example.com', reason: 'wrong price' });
+    const sends = createDurableSends({ db, launcher, log });
+    const lasting = { ...body(inSeconds(60)), expiresAt: inSeconds(90).toISOString() };
+    const { id } = await sends.create(workspaceId, newId('snd'), lasting);
+    await sql`update durable_sends set launch_at = now(), due_at = now() where id = ${id}`.execute(db);
+    asked = [];
+    await launchDue(db, launcher);
+    const row = await db
+      .selectFrom('durable_sends')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+    expect([asked, row.launch_at?.toISOString()]).toEqual([[], lasting.expiresAt]);
+    await sql`update durable_sends set launch_at = now(),
+      content = jsonb_set(content, '{expiresAt}', to_jsonb(now())) where id = ${id}`.execute(db);
+    await launchDue(db, launcher);
+    await launchDue(db, launcher);
+    expect(asked).toEqual([`wake ${id}`]);
+  });
+
   test('that two stops have held are woken at the end of each, however soon one follows the other', async () => {
     const workspaceId = newId('ws');
     const stops = createStops({ db, changed: async () => undefined, log });
