@@ -142,6 +142,8 @@ async function settleEndpoint(
   scale: number,
 ): Promise<DisabledReason | undefined> {
   const ended = all.every(({ outcome }) => outcome.success) ? all : await atPresentUrl(tx, webhookId, all);
+  const elsewhere = all.filter((one) => !one.outcome.success && !ended.includes(one));
+  if (elsewhere.length > 0) await repeatAtOnce(tx, elsewhere);
   if (ended.length === 0) return undefined;
   const silenceMs = Math.max(0, ...ended.map(({ outcome }) => outcome.retryAfterMs ?? 0));
   if (silenceMs > 0) await pause(tx, webhookId, silenceMs);
@@ -173,6 +175,18 @@ async function atPresentUrl(
   const { rows } = await sql<{ url: string }>`
     select url from webhooks where id = ${webhookId} for no key update`.execute(tx);
   return ended.filter(({ delivery }) => delivery.url === rows[0]?.url);
+}
+
+/** Deliveries that failed at a former address go to the present one, which has not been tried. */
+async function repeatAtOnce(
+  tx: Transaction<MessagingTables>,
+  elsewhere: readonly EndedAttempt[],
+): Promise<void> {
+  const ids = elsewhere.map(({ delivery }) => delivery.id);
+  await sql`
+    update webhook_deliveries set state = 'pending', due_at = now() where id = any(${ids}::text[])`.execute(
+    tx,
+  );
 }
 
 async function pause(tx: Transaction<MessagingTables>, webhookId: string, ms: number): Promise<void> {

@@ -291,9 +291,10 @@ async function updateWebhook(
   { url, events, description, enabled }: WebhookChange,
 ): Promise<void> {
   const wasDisabled = before.disabled_at !== null;
+  const comesBack = enabled === true && wasDisabled;
+  const moves = url !== undefined && url !== before.url;
   const begins =
-    (enabled === true && wasDisabled) ||
-    (events !== undefined && wantsMessages(events) && !wantsMessages(before.events));
+    comesBack || (events !== undefined && wantsMessages(events) && !wantsMessages(before.events));
   await tx
     .updateTable('webhooks')
     .set({
@@ -302,9 +303,7 @@ async function updateWebhook(
       ...(description === undefined ? {} : { description }),
       ...(enabled === true ? { disabled_at: null, disabled_reason: null } : {}),
       // Failures of the former address say nothing about a new one, or about one that was repaired.
-      ...((enabled === true && wasDisabled) || (url !== undefined && url !== before.url)
-        ? { failing_since: null, paused_until: null }
-        : {}),
+      ...(comesBack || moves ? { failing_since: null, paused_until: null } : {}),
       ...(enabled === false && !wasDisabled
         ? { disabled_at: sql<Date>`now()`, disabled_reason: 'user' }
         : {}),
@@ -312,6 +311,18 @@ async function updateWebhook(
       updated_at: sql<Date>`now()`,
     })
     .where('id', '=', before.id)
+    .execute();
+  if (comesBack || moves) await makeWaitingDue(tx, before.id);
+}
+
+/** Without the failures, nothing says later that the endpoint was away, and deliveries would wait for up to a day. */
+async function makeWaitingDue(tx: Transaction<MessagingTables>, webhookId: string): Promise<void> {
+  await tx
+    .updateTable('webhook_deliveries')
+    .set({ due_at: sql<Date>`now()` })
+    .where('webhook_id', '=', webhookId)
+    .where('due_at', '>', sql<Date>`now()`)
+    .where('claimed', '=', false)
     .execute();
 }
 

@@ -166,16 +166,28 @@ describeWithDatabase('delivery of webhooks', (database) => {
       return 'nothing';
     });
     const id = await create(['*']);
-    const process = await rig.deliver();
+    await rig.deliver();
     await rig.webhooks.test(rig.workspaceId, id);
     await until('it is under way', () => receiver.requests.length === 1);
     await rig.webhooks.change(rig.workspaceId, id, { url: receiver.url.replace('/told', '/new') });
     answer();
-    await until('the attempt is recorded', async () => (await rig.deliveries(id)).at(-1)?.attempts === 1);
+    await until('the new address is told at once', () => receiver.taken.size === 1);
+    await until('both attempts are recorded', async () => (await rig.deliveries(id))[0]?.attempts === 2);
     expect(await read(id)).toMatchObject({ enabled: true, pausedUntil: null, failingSince: null });
-    await rig.webhooks.test(rig.workspaceId, id);
-    await until('the new address is told', () => receiver.taken.size === 1);
-    await process.stop();
+  });
+
+  test.each([
+    ['the address has changed', () => [{ url: receiver.url.replace('/told', '/new') }]],
+    ['the webhook is enabled again', () => [{ enabled: false }, { enabled: true }]],
+  ])('what waits for hours is told at once when %s', async (_what, changes) => {
+    receiver.answerWith(() => ({ status: 503, headers: { 'retry-after': '36000' } }));
+    const id = await create(['*']);
+    await rig.deliver();
+    await rig.accept(1);
+    await until('it waits', async () => (await rig.deliveries(id, 'pending'))[0]?.attempts === 1);
+    receiver.answerWith(() => ({ status: 204 }));
+    for (const change of changes()) await rig.webhooks.change(rig.workspaceId, id, change);
+    await until('it is there', () => receiver.taken.size === 1);
   });
 
   test('Retry-After is honoured, by the whole endpoint', async () => {
