@@ -118,6 +118,9 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/** A carrier may have the message, because its answer was lost. */
+export const ANSWER_LOST = 'answer_lost' satisfies ErrorCode;
+
 /** The class of a code that came from outside; undefined for a code that is not in the catalogue. */
 export function retryClassOf(code: string | undefined): RetryClass | undefined {
   return code !== undefined && Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode].retry : undefined;

@@ -163,7 +163,7 @@ const cancelMessage: Operation = {
   tag: 'Messages',
   summary: 'Cancel a message',
   description:
-    'Possible until the message is handed to a provider; after that it is 409 `not_cancelable`. A message that is being handed over at this moment is 409 too, and is `canceled` after all if the provider gives it back. Repeating it is harmless.',
+    'Possible until the message is handed to a provider; after that it is 409 `not_cancelable`. A message that is being handed over at this moment is 409 too, and is `canceled` after all if the provider gives it back. One whose answer from an idempotent provider was lost is 409, is not tried again, and becomes `unknown`. Repeating it is harmless.',
   parameters: { uid: RECORD.uid },
   answers: {
     200: json(

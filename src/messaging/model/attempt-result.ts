@@ -1,3 +1,4 @@
+import { ANSWER_LOST } from '../../domain/errors';
 import { handoverWaitMs } from '../../domain/handover-wait';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
@@ -85,8 +86,6 @@ export function unlessInDoubt(attemptResult: AttemptResult): AttemptResult {
   const { message, attempt } = attemptResult;
   return message.inDoubt ? { message, state: 'unknown', attempt, code: ANSWER_LOST } : attemptResult;
 }
-
-export const ANSWER_LOST = 'answer_lost';
 
 /** One whose next try would come too late is looked at as soon as it is too late, and then expires. */
 function inTime({ expiresAtMs }: OutgoingMessage, retryAtMs: number): number {

@@ -1,12 +1,11 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Message } from '../../contracts/send';
 import type { Channel } from '../../domain/channel';
-import { DomainError } from '../../domain/errors';
+import { ANSWER_LOST, DomainError } from '../../domain/errors';
 import type { Log } from '../../log';
 import type { Provider } from '../../providers/provider';
 import { eventOf } from '../events/event-rows';
 import { historyEntry, historyText } from '../events/history';
-import { ANSWER_LOST } from '../model/attempt-result';
 import type { Outcome } from '../model/outgoing';
 import type { MessagingTables } from '../model/tables';
 

@@ -143,7 +143,10 @@ describeWithDatabase('canceling', (database) => {
     });
 
     test('is unknown when its time is over, and when its tries are', async () => {
-      carrier.script = ({ uid }) => ({ ...LOST, retryAfterMs: uid === 'd4' ? 60_000 : 1 });
+      carrier.script = ({ uid, attempt }) =>
+        attempt === 1
+          ? { ...LOST, retryAfterMs: uid === 'd4' ? 60_000 : 1 }
+          : { kind: 'transient', code: 'http_503', retryAfterMs: 1 };
       await lose('d4', { expiresAt: new Date(Date.now() + 2_000).toISOString() });
       await two.delivery.accept(rig.workspaceId, rig.sms('d5'));
       await until('both have ended', async () =>

@@ -1,10 +1,11 @@
 import { type Kysely, sql } from 'kysely';
 import { isVendor, kindOf } from '../../../domain/account';
+import { ANSWER_LOST } from '../../../domain/errors';
 import { LIMITS } from '../../../domain/limits';
 import { eventOf, eventsWritten, type NewEvent } from '../../events/event-rows';
 import { historyEntry, historyText } from '../../events/history';
 import { addToMinute } from '../../events/message-minutes';
-import { ANSWER_LOST, type AttemptResult } from '../../model/attempt-result';
+import type { AttemptResult } from '../../model/attempt-result';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
 import { isSuppressed } from '../../suppression/suppression-check';
