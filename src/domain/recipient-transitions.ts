@@ -107,13 +107,13 @@ export const MOVES = {
   result: { from: RECIPIENT_STATES, to: WRITTEN, rank: 'notBelow' },
   /**
    * The run is canceled before the recipient was sent to. A message that was offered is `accepted` until the
-   * service says more.
+   * service says more. `unknown` here and in the next two: an earlier message is in doubt.
    */
-  cancel: { from: ['pending', 'waiting'], to: ['canceled', 'accepted'], rank: 'above' },
+  cancel: { from: ['pending', 'waiting'], to: ['canceled', 'accepted', 'unknown'], rank: 'above' },
   /** The run is canceled, and the service never had the message. */
-  absent: { from: ['pending', 'accepted'], to: ['canceled'], rank: 'above' },
+  absent: { from: ['pending', 'accepted'], to: ['canceled', 'unknown'], rank: 'above' },
   /** The recipient's time ended while the workspace was stopped, and the message was not offered. */
-  overdue: { from: ['pending', 'waiting'], to: ['expired'], rank: 'above' },
+  overdue: { from: ['pending', 'waiting'], to: ['expired', 'unknown'], rank: 'above' },
   /** The operator asks for another attempt. */
   retry: { from: RETRIABLE, to: ['waiting'], rank: 'any' },
   /** In a fallback campaign: the recipient's channel begins, or is no longer needed. */

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { moveRecipients, moving } from '../ledger/move-recipients';
+import { afterAbsence, afterCancel, codeOfDoubt } from '../ledger/unknown-ends';
 import { retryTransaction } from '../model/retry-transaction';
 import type { CampaignTables } from '../model/tables';
 import { listRecipients, type RecipientPosition, type RecipientView } from '../reports/recipients';
@@ -10,8 +11,8 @@ import { listRecipients, type RecipientPosition, type RecipientView } from '../r
  * Takes back what a canceled run has not sent. Recipients that no page has taken need no row, because the run's
  * phase shows them as `canceled`. Open pages are closed, so that an activity which still runs can record
  * nothing more. What it had not offered is canceled; what it had offered counts as `accepted` until the service
- * is asked. Calls that are not in the air are canceled, and their workflows see it when they wake. Repeated, it
- * changes nothing.
+ * is asked. Calls that are not in the air are canceled, and their workflows see it when they wake. Who waits for another
+ * message because the first is in doubt may have that one, and is `unknown`. Repeated, it changes nothing.
  *
  * The statements read only recipients who may change, not the rest of the run. Each is found by its whole key,
  * for the reason given in ledger/move-recipients.ts.
@@ -45,15 +46,16 @@ export async function cancelUnsent(db: Kysely<CampaignTables>, runId: string): P
         scope: { runId },
         rule: 'cancel',
         rows: sql`
-          select run_id, channel, seq, case when untouched is false then 'accepted' else 'canceled' end as state
-          from wanted`,
-        set: { retry_at: sql`null` },
+          select w.run_id, w.channel, w.seq,
+            case when w.untouched is false then 'accepted' else ${afterCancel} end as state
+          from wanted w join recipients r on r.run_id = w.run_id and r.channel = w.channel and r.seq = w.seq`,
+        set: { retry_at: sql`null`, code: codeOfDoubt(sql`r.code`) },
       })}
       select from written`.execute(tx);
   });
 }
 
-/** Marks recipients as canceled if the service says that it never had their message. */
+/** Marks recipients as canceled if the service says that it never had their message, nor may have had an earlier one. */
 export async function cancelAbsent(
   db: Kysely<CampaignTables>,
   runId: string,
@@ -64,8 +66,10 @@ export async function cancelAbsent(
     scope: { runId },
     rule: 'absent',
     rows: sql`
-      select ${runId}::text as run_id, t.*, 'canceled' as state from unnest(
-        ${recipients.map((r) => r.channel)}::text[], ${recipients.map((r) => r.seq)}::int[]) as t(channel, seq)`,
+      select r.run_id, r.channel, r.seq, ${afterAbsence} as state from unnest(
+        ${recipients.map((r) => r.channel)}::text[], ${recipients.map((r) => r.seq)}::int[]) as t(channel, seq)
+      join recipients r on r.run_id = ${runId} and r.channel = t.channel and r.seq = t.seq`,
+    set: { code: codeOfDoubt(sql`r.code`) },
   });
 }
 

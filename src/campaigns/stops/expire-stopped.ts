@@ -4,6 +4,7 @@ import { type DeliveryOptions, deliveryRule } from '../../domain/delivery-rule';
 import { LIMITS } from '../../domain/limits';
 import { LATER_STAGE } from '../../domain/release';
 import { moveRecipients } from '../ledger/move-recipients';
+import { afterExpiry, codeOfDoubt } from '../ledger/unknown-ends';
 import { retryTransaction } from '../model/retry-transaction';
 import type { CampaignTables } from '../model/tables';
 
@@ -14,7 +15,8 @@ interface Shard {
 }
 
 /**
- * Ends the recipients of a stopped workspace whose time is over (api.md 19): no page is sent that would find out. Those
+ * Ends the recipients of a stopped workspace whose time is over (api.md 19): no page is sent that would find out. Who waits
+ * for another message because the first is in doubt becomes `unknown`, as in a page. Those
  * that may be with the service are left alone, because their pages or calls answer for them. Killed at any point, the
  * next sweep does the rest.
  */
@@ -80,10 +82,16 @@ function expireSome(db: Kysely<CampaignTables>, key: Shard, isOver: RawBuilder<b
     const moved = await moveRecipients(tx, {
       scope: key,
       rule: 'overdue',
-      rows: sql`select waiting.*, 'expired' as state from (${unsent(key, { ...shard, end }, isOver)}) waiting`,
-      set: { code: sql`'expired'`, retry_at: sql`null` },
+      rows: sql`
+        select r.run_id, r.channel, r.seq, ${afterExpiry} as state
+        from (${unsent(key, { ...shard, end }, isOver)}) waiting
+        join recipients r on r.run_id = waiting.run_id and r.channel = waiting.channel and r.seq = waiting.seq`,
+      set: {
+        code: codeOfDoubt(sql`'expired'`),
+        retry_at: sql`null`,
+      },
     });
-    return (moved.expired ?? 0) >= LIMITS.expireWaitingRows;
+    return (moved.expired ?? 0) + (moved.unknown ?? 0) >= LIMITS.expireWaitingRows;
   });
 }
 

@@ -89,7 +89,7 @@ class Model {
     this.recipients.forEach((recipient, at) => {
       const { state } = recipient;
       if (state !== 'waiting' && !(state === 'pending' && inPage.has(at))) return;
-      recipient.state = offered.has(at) ? 'accepted' : 'canceled';
+      recipient.state = offered.has(at) ? 'accepted' : withoutAnother(recipient);
     });
   }
 
@@ -102,6 +102,10 @@ class Model {
     }
   }
 }
+
+/** Of a canceled run: an earlier message that is in doubt may have arrived. */
+const withoutAnother = ({ doubts }: Recipient): RecipientState =>
+  doubts.length > 0 ? 'unknown' : 'canceled';
 
 const positions = ({ seqs, fromSeq, size }: OpenPage): number[] =>
   seqs ?? Array.from({ length: size }, (_, i) => fromSeq + i);
@@ -193,7 +197,8 @@ describeWithDatabase('the ledger under anything at once', (database) => {
           );
           for (const at of one.seqs) {
             const recipient = this.model.of(at);
-            if (['pending', 'accepted'].includes(recipient.state)) recipient.state = 'canceled';
+            if (['pending', 'accepted'].includes(recipient.state))
+              recipient.state = withoutAnother(recipient);
           }
           return;
         case 'retry':

@@ -19,9 +19,10 @@ const ALLOWED: Record<MoveName, (from: RecipientState, to: RecipientState) => bo
   followed: (from, to) => rise(from, to) > 0,
   bounced: (from, to) => from === 'delivered' && to === 'undelivered',
   result: (from, to) => to !== 'pending' && rise(from, to) >= 0,
-  cancel: (from, to) => ['pending', 'waiting'].includes(from) && ['canceled', 'accepted'].includes(to),
-  absent: (from, to) => ['pending', 'accepted'].includes(from) && to === 'canceled',
-  overdue: (from, to) => ['pending', 'waiting'].includes(from) && to === 'expired',
+  cancel: (from, to) =>
+    ['pending', 'waiting'].includes(from) && ['canceled', 'accepted', 'unknown'].includes(to),
+  absent: (from, to) => ['pending', 'accepted'].includes(from) && ['canceled', 'unknown'].includes(to),
+  overdue: (from, to) => ['pending', 'waiting'].includes(from) && ['expired', 'unknown'].includes(to),
   retry: (from, to) => ['failed', 'undelivered', 'unknown', 'rejected'].includes(from) && to === 'waiting',
   turn: (from, to) => from === 'waiting' && ['waiting', 'canceled'].includes(to),
   call: (from, to) => open.includes(from) && to !== 'pending',

@@ -183,6 +183,19 @@ describeWithDatabase('a stopped workspace', (database) => {
     expect(await wait(expireAfter)).toEqual(['waiting', 'waiting', 'waiting']);
   });
 
+  test('leaves unknown who waits for another message because the first is in doubt', async () => {
+    const { runId, workspaceId } = await running({ delivery: { expireAfterSeconds: 60 } }, 3);
+    await sql`update shards set next_seq = to_seq where run_id = ${runId}`.execute(db);
+    await sql`
+      update recipients set state = 'waiting', retry_at = now(), attempt = 1,
+        code = case when seq = 1 then 'answer_lost' end, doubts = case when seq = 0 then '{0}'::smallint[] end
+      where run_id = ${runId}`.execute(db);
+    await dueAgo(runId, 61);
+    await stops.begin(workspaceId, BECAUSE);
+    await expireStopped(db, workspaceId, () => true);
+    expect(await storedStates(db, runId)).toEqual(['unknown', 'unknown', 'expired']);
+  });
+
   test('leaves recipients of another workspace to their pages', async () => {
     const { runId } = await running({ delivery: { expireAfterSeconds: 60 } });
     await dueAgo(runId, 61);
