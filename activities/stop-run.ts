@@ -3,7 +3,7 @@ import type { CampaignTables } from '../src/campaigns/model/tables';
 import { failRun } from '../src/campaigns/runs/fail-run';
 import { readControl } from '../src/campaigns/runs/runs';
 import type { Control } from '../src/domain/campaign';
-import { DomainError, ERRORS, isDomainError } from '../src/domain/errors';
+import { DomainError, ERRORS, type ErrorCode, isDomainError } from '../src/domain/errors';
 
 export interface Stopped {
   kind: 'stopped';
@@ -31,11 +31,25 @@ export async function stoppingRun<T>(
   }
 }
 
+/** Refusals of all messages of a campaign that say nothing about the credentials: new ones would not help. */
+const REFUSALS_OF_CAMPAIGNS = [
+  'sender_not_allowed',
+  'not_possible',
+  'insecure_links',
+] as const satisfies ErrorCode[];
+
 export function accountRefused(code: string): DomainError {
   if (code === 'service_not_found') {
     return new DomainError(
       code,
       'What answers is not the messaging service; check FANFARE_SEND_URL and FANFARE_AUTH_URL, then resume the campaign',
+    );
+  }
+  const ofCampaign = REFUSALS_OF_CAMPAIGNS.find((one) => one === code);
+  if (ofCampaign !== undefined) {
+    return new DomainError(
+      ofCampaign,
+      `The messaging service takes no message of this campaign (${ERRORS[ofCampaign].title.toLowerCase()}); put that right, then resume the campaign`,
     );
   }
   return new DomainError(

@@ -176,4 +176,17 @@ describeWithDatabase('sending a page', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 10 });
     expect(await rig.recipient(runId, 0)).toMatchObject({ attempt: 0, attempts: 0 });
   });
+
+  test('a run whose sender is refused says so, and nothing of credentials', async () => {
+    const { runId } = await plantAudience(db, { contacts: 2 });
+    service.answer = (_, response) => reply(response, 422, { code: 'sender_not_allowed' });
+    expect(await rig.sendPage(runId)).toEqual({ kind: 'stopped', control: 'fail' });
+    const { reason } = await db
+      .selectFrom('runs')
+      .select('reason')
+      .where('id', '=', runId)
+      .executeTakeFirstOrThrow();
+    expect(reason).toMatch(/^sender_not_allowed: .*sender not allowed/);
+    expect(reason).not.toMatch(/credentials|account/);
+  });
 });
