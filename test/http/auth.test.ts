@@ -123,7 +123,11 @@ describeWithDatabase('callers', (database) => {
   });
 
   test('a session route does not take a Bearer token', async () => {
-    expect((await get('session', bearer)).status).toBe(401);
+    const { status, body } = await get('session', bearer);
+    expect(status).toBe(401);
+    // The caller has a token, and is not told to bring one.
+    expect(body.detail).toMatch(/^A session cookie/);
+    expect(body.detail).not.toMatch(/token/i);
     expect((await get('session', { cookie })).status).toBe(200);
   });
 

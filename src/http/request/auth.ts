@@ -104,7 +104,7 @@ const ADMIT: Record<Exclude<AuthKind, 'open'>, Admit> = {
     }
     return sender(caller, holder);
   },
-  session: byCookie,
+  session: (request, authenticator) => byCookie(request, authenticator, FOR_USERS),
   metrics: byBearer,
 };
 
@@ -159,9 +159,15 @@ async function byBearerOrCookie(request: FastifyRequest, authenticator: Authenti
     : byBearer(request, authenticator);
 }
 
-async function byCookie(request: FastifyRequest, authenticator: Authenticator): Promise<Caller> {
+const FOR_USERS = 'A session cookie, since this is for users and no client can do it,';
+
+async function byCookie(
+  request: FastifyRequest,
+  authenticator: Authenticator,
+  wanted = 'A session cookie or a Bearer token',
+): Promise<Caller> {
   const token = sessionTokenOf(request.headers.cookie);
-  if (token === undefined) throw noCredentials('A session cookie or a Bearer token');
+  if (token === undefined) throw noCredentials(wanted);
   const caller = await authenticator.bySession(token);
   if (!caller) throw refused('The session is', 'log in again');
   // Two pages of a browser share the cookie: one that still shows an earlier user's workspace must change nothing in
