@@ -8,6 +8,7 @@ import { print, withApi } from './command';
 import { openInstance } from './instance';
 import {
   addResource,
+  anyNumber,
   anyRow,
   members,
   type ResourceCommand,
@@ -49,7 +50,9 @@ export function addAccessCommands(program: Command): void {
         usage: 'rotate <id>',
         description: 'give a client a new secret, which is printed once',
         options: [
-          new Option('--overlap-hours <number>', 'how long the old secret goes on working').argParser(Number),
+          new Option('--overlap-hours <number>', 'how long the old secret goes on working').argParser(
+            anyNumber,
+          ),
           new Option('--revoke-tokens', 'end the tokens that the old secret got'),
         ],
         run: async (api, [id], { overlapHours, revokeTokens }) => {
@@ -130,8 +133,8 @@ function addSenderCommands(program: Command): void {
       description: 'limit how fast a sender is used',
       options: [
         channel(),
-        new Option('--rate <number>', 'a second: emails, SMS segments or calls').argParser(Number),
-        new Option('--concurrent-calls <number>', 'calls at the same time').argParser(Number),
+        new Option('--rate <number>', 'a second: emails, SMS segments or calls').argParser(anyNumber),
+        new Option('--concurrent-calls <number>', 'calls at the same time').argParser(anyNumber),
       ],
       run: async (api, [sender], { channel: of, rate, concurrentCalls }) => {
         const body = { channel: of, sender, rate, concurrentCalls };

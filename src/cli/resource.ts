@@ -110,5 +110,12 @@ export function rowLimit(value: string): number {
   throw new InvalidArgumentError(`It must be a whole number from 1 to ${LIMIT_MAX}.`);
 }
 
+/** Bounds are the server's. Text that is no number would be sent as null, which means that nothing is limited. */
+export function anyNumber(value: string): number {
+  const number = Number(value);
+  if (value.trim() !== '' && Number.isFinite(number)) return number;
+  throw new InvalidArgumentError('It must be a number, such as 10 or 0.5.');
+}
+
 /** A path of which each value is one segment. */
 export const segment = (value: string | undefined): string => encodeURIComponent(value ?? '');

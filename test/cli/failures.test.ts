@@ -108,6 +108,10 @@ describeWithDatabase('commands with --json that steer a workspace', (database) =
         'campaign approve cmp_none',
         'campaign release cmp_none --stages none',
         'campaign send --channel sms --template T --from 12345 --to +12025550123 --param NAME',
+        'sender-limit set 12345 --channel sms --rate ten',
+        'sender-limit set 12345 --channel sms --rate 2,5',
+        'sender-limit set +12025550100 --channel voice --concurrent-calls all',
+        'client rotate cli_none --overlap-hours none',
         'nothing',
       ]) {
         const { code, answer } = await fanfare(line);
