@@ -45,7 +45,7 @@ export function addContactListCommands(program: Command): void {
     },
     {
       usage: 'delete <id>',
-      description: 'delete a list; its contacts stay in the workspace',
+      description: 'delete a list, with its contacts that are in no other list',
       run: async (api, [id]) => members((await api.delete(`${LISTS}/${segment(id)}`, anyRow)).data),
     },
   ]);

@@ -145,7 +145,14 @@ describeWithDatabase('commands over HTTP', (database) => {
       expect(await json<unknown[]>('contacts list --search ada@')).toMatchObject([{ name: 'Ada' }]);
       expect(await json(`contacts erase ${one?.id}`)).toEqual({ id: one?.id });
       expect((await fanfare(`contacts show ${one?.id}`)).code).toBe(1);
+      const other = await json('contact-list create Others');
+      writeFileSync(file, 'email,name\nada.two@example.com,Ada\n');
+      await fanfare(`contacts import ${other.id} ${file}`);
       expect(await json(`contact-list delete ${id}`)).toEqual({ id });
+      expect((await fanfare('contact-list delete --help')).out).toContain(
+        'contacts that are in no other list',
+      );
+      expect(await json<unknown[]>('contacts list')).toMatchObject([{ email: 'ada.two@example.com' }]);
     },
     TIMEOUT_MS,
   );
