@@ -88,7 +88,7 @@ export const EXAMPLES: Record<string, string> = {
   'suppression lift': 'ada@example.com --channel email',
   'suppression export': 'suppressed.csv',
   'webhook list': '--json',
-  'webhook create': 'https://shop.example/hook --event message.* campaign.*',
+  'webhook create': 'https://shop.example/hook --event "message.*" "campaign.*"',
   'webhook show': 'whk_01kbn1x444zs7bz3z3q',
   'webhook enable': 'whk_01kbn1x444zs7bz3z3q',
   'webhook disable': 'whk_01kbn1x444zs7bz3z3q',
