@@ -40,7 +40,9 @@ export async function readTemplateFile(file: string): Promise<TemplateFile> {
   }
   const bodyFile = bodyFileOf(file, parsed.data.channel);
   if (parsed.data.body || !existsSync(bodyFile)) return parsed.data;
-  return { ...parsed.data, body: (await readText(bodyFile)).replace(/\r?\n$/, '') };
+  const text = await readText(bodyFile);
+  // An editor's mark of UTF-8 would be sent, and make an SMS of 160 characters one of 70.
+  return { ...parsed.data, body: text.replace(/^\uFEFF/, '').replace(/\r?\n$/, '') };
 }
 
 /** The file itself, or the files of a directory and of its folders named for channels, sorted by name. */
@@ -107,8 +109,8 @@ export async function writeTemplateFiles(
     ...(channel === 'email' ? { subject, emailProviderId: emailProviderId ?? '' } : {}),
     ...(channel === 'email' && stored.template ? { template: stored.template } : {}),
     ...(channel === 'voice' ? { voiceJson: stored.voiceJson } : {}),
-    // If a line end followed, it could not be distinguished from an editor's.
-    ...(body.endsWith('\r') ? { body } : {}),
+    // In a file of its own, either could not be distinguished from an editor's.
+    ...(body.startsWith('\uFEFF') || body.endsWith('\r') ? { body } : {}),
   };
   const known = existsSync(file) ? await readTemplateFile(file).catch(() => undefined) : undefined;
   const sameName = known?.channel === channel && known.templateName === templateName;

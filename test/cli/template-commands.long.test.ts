@@ -103,7 +103,8 @@ describeWithDatabase('fanfare template, and campaigns from files', (database) =>
     'templates are pushed once, pulled as they are, and pushed again without a new version',
     async () => {
       write('one/sms/doors.json', { channel: 'sms', templateName: 'Doors ö/..' });
-      write('one/sms/doors.txt', 'Doors open, {{NAME}}.\r\n');
+      // As an editor of Windows saves it.
+      write('one/sms/doors.txt', '\uFEFFDoors open, {{NAME}}.\r\n');
       write('one/email/hello.json', {
         ...{ channel: 'email', templateName: 'Hello', subject: 'Hi {{NAME}}', template: LAYOUT },
       });
