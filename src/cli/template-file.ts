@@ -115,7 +115,6 @@ export async function writeTemplateFiles(
   const known = existsSync(file) ? await readTemplateFile(file).catch(() => undefined) : undefined;
   const sameName = known?.channel === channel && known.templateName === templateName;
   if (known && sameName && known.body === body && isSame(known, stored)) return 'unchanged';
-  await mkdir(dirname(file), { recursive: true });
   // The body is written first, because a manifest without its body would be rendered from its design.
   await replace(bodyFileOf(file, channel), `${body}\n`);
   await replace(file, `${JSON.stringify(manifest, null, 2)}\n`);
@@ -127,10 +126,11 @@ const bodyFileOf = (file: string, channel: Channel): string =>
 
 async function replace(file: string, text: string): Promise<void> {
   try {
+    await mkdir(dirname(file), { recursive: true });
     await writeFile(`${file}.part`, text);
     await rename(`${file}.part`, file);
   } catch (error) {
-    await rm(`${file}.part`, { force: true });
+    await rm(`${file}.part`, { force: true }).catch(() => undefined);
     const { code } = error as NodeJS.ErrnoException;
     throw new StartupError(
       `${file} cannot be written: ${code}`,

@@ -138,6 +138,17 @@ describeWithDatabase('fanfare template, and campaigns from files', (database) =>
   );
 
   test(
+    'a directory that cannot be written is named, with what to do',
+    async () => {
+      write('file', 'no directory');
+      const pulled = await fanfare(['template', 'pull', inDir('file/templates')]);
+      expect([pulled.code, pulled.out]).toEqual([1, '']);
+      expect(pulled.err).toMatch(/^fanfare: .*templates.* cannot be written: ENOTDIR\nName a directory/);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'a template that is refused stops no other, and its findings are told',
     async () => {
       write('bad/sms/a.json', { channel: 'sms', templateName: 'A', body: `{{${'N'.repeat(70)}}}` });
