@@ -8,6 +8,7 @@ import { type Access, type Ask, type Proof, tokenAccess } from '../client/access
 import { FanfareError, refusal } from '../client/fanfare-error';
 import { type Call, Transport } from '../client/transport';
 import { StartupError } from '../startup-error';
+import { needReadable } from './input-file';
 
 /** About a minute: long enough for an instance that restarts its Temporal server or processes an import. */
 const RETRIES = 12;
@@ -100,7 +101,8 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       read({ method: 'PUT', path, json, headers: { 'idempotency-key': randomUUID() } }, parsedBy(schema)),
     patch: (path, json, schema) => read({ method: 'PATCH', path, json }, parsedBy(schema)),
     delete: (path, schema) => read({ method: 'DELETE', path }, parsedBy(schema)),
-    postFile: (path, file, type, schema, onProgress) => {
+    postFile: async (path, file, type, schema, onProgress) => {
+      await needReadable(file);
       const text = { type, open: () => openFile(file, onProgress), once: false };
       return read({ method: 'POST', path, text, timeoutMs: UPLOAD_TIMEOUT_MS }, parsedBy(schema));
     },

@@ -6,6 +6,7 @@ import { StartupError } from '../startup-error';
 import type { ApiClient } from './api-client';
 import { print, printable } from './command';
 import { UsageError } from './failure';
+import { needReadable } from './input-file';
 import { readText } from './json-input';
 import { findTemplate } from './template-lookup';
 
@@ -126,6 +127,8 @@ async function sendFile(
   campaign: object,
   { file, type, query }: { file: string; type: string; query: string },
 ): Promise<void> {
+  // Before there is a draft, which would be left behind.
+  await needReadable(file);
   const { data: draft } = await api.post('/api/campaign', { ...campaign, start: false }, saved);
   const path = `/api/campaign/${encodeURIComponent(draft.id)}`;
   const { data: report } = await api.postFile(`${path}/recipients${query}`, file, type, appended);

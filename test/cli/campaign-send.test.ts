@@ -132,7 +132,7 @@ describeWithDatabase('fanfare campaign send', (database) => {
   );
 
   test(
-    'nothing is created for a template that is not there, a value without a name, or a file that is no array',
+    'nothing is created for a template that is not there, a value without a name, or a file that is not there or no array',
     async () => {
       const before = (await campaigns()).length;
       const unknown = await fanfare([
@@ -150,6 +150,11 @@ describeWithDatabase('fanfare campaign send', (database) => {
       ]);
       const object = await send('--to', fileOf('object.json', '{}'));
       expect([object.code, object.err]).toEqual([1, expect.stringContaining('holds no array')]);
+      const missing = await send('--to', join(dataDir, 'none.csv'));
+      expect([missing.code, missing.err]).toEqual([
+        1,
+        expect.stringContaining('none.csv cannot be read: ENOENT'),
+      ]);
       const without = await fanfare(['campaign', 'send', ...SMS]);
       expect(without.code).toBe(2);
       expect(await campaigns()).toHaveLength(before);

@@ -122,6 +122,21 @@ describeWithDatabase('commands with --json that steer a workspace', (database) =
   );
 
   test(
+    'name a file that cannot be sent, and blame no connection',
+    async () => {
+      for (const [file, why] of [
+        [join(dataDir, 'none.csv'), 'ENOENT'],
+        [dataDir, 'is a directory'],
+      ] as const) {
+        const { code, answer } = await fanfare(`suppression import ${file}`);
+        expect([code, answer.code]).toEqual([1, 'failed']);
+        expect(answer.message).toMatch(new RegExp(`^${file} .*${why}`));
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'say where nothing answers, and what to do',
     async () => {
       const { code, answer } = await fanfare('stop --status', { FANFARE_APP_URL: 'http://127.0.0.1:1' });
