@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { environmentAccounts } from '../src/app/accounts';
 import { readConfig, SECRETS } from '../src/config';
+import { misspeltVariables } from '../src/config-misspelt';
 import { VARIABLES } from '../src/config-variables';
 import type { StartupError } from '../src/startup-error';
 
@@ -53,6 +54,35 @@ describe('a secret in a file', () => {
       // The name of a key, whose secret is another variable.
       'FANFARE_TWILIO_API_KEY',
     ]);
+  });
+});
+
+describe('a misspelt variable', () => {
+  test.each([
+    ['FANFARE_SMS_PROVDER', 'FANFARE_SMS_PROVIDER'],
+    ['FANFARE_RETENTION_DAY', 'FANFARE_RETENTION_DAYS'],
+    ['FANFARE_SECRET_KEY', 'FANFARE_SECRETS_KEY'],
+    ['FANFARE_SECRET_KEY_FILE', 'FANFARE_SECRETS_KEY_FILE'],
+    ['TEMPORAL_ADRESS', 'TEMPORAL_ADDRESS'],
+    ['DATABSE_URL', 'DATABASE_URL'],
+  ])('%s is found, with the name that is meant', (name, meant) => {
+    expect(misspeltVariables({ [name]: 'x' })).toEqual([{ name, meant }]);
+  });
+
+  test('is none if it has no value, if what is meant is set too, or if it is another name', () => {
+    expect(misspeltVariables({ FANFARE_SMS_PROVDER: '' })).toEqual([]);
+    expect(
+      misspeltVariables({ FANFARE_SMTP_URL: 'x', FANFARE_SMPP_URL: 'y', DATABASE_URL_FILE: 'z' }),
+    ).toEqual([]);
+    expect(misspeltVariables({ DATABASE_URI: 'x', DATABASE_URL: 'y' })).toEqual([]);
+    // What Compose's own file and Kubernetes set.
+    for (const name of [
+      'FANFARE_SERVICE_URL',
+      'FANFARE_SECRETS_DIR',
+      'FANFARE_SERVICE_HOST',
+      'FANFARE_PORT_8080_TCP',
+    ])
+      expect(misspeltVariables({ [name]: 'x' })).toEqual([]);
   });
 });
 

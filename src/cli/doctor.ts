@@ -1,4 +1,5 @@
 import { type Config, readConfig } from '../config';
+import { type MisspeltVariable, misspeltVariables } from '../config-misspelt';
 import { type Credentials, readCredentials } from '../credentials/credentials';
 import { createLog } from '../log';
 import { StartupError } from '../startup-error';
@@ -33,6 +34,7 @@ export interface CheckContext {
 export type Check = (patient: CheckContext) => Promise<CheckResult[]>;
 
 const CHECKS: Record<string, Check> = {
+  configuration: async ({ env }) => misspeltVariables(env).map(misspeltFinding),
   node: lookAtNode,
   'data directory': lookAtDirectory,
   database: lookAtDatabase,
@@ -77,6 +79,13 @@ async function examine(env: Record<string, string | undefined>): Promise<CheckRe
   );
   return [...unreadable, ...looked.flat()];
 }
+
+const misspeltFinding = ({ name, meant }: MisspeltVariable): CheckResult => ({
+  check: 'configuration',
+  state: 'note',
+  found: `${name} is not known and has no effect`,
+  wayOut: `If ${meant} is meant, correct the name; else unset it.`,
+});
 
 function brokenBy(check: string, error: unknown): CheckResult {
   const found = error instanceof Error ? error.message : String(error);

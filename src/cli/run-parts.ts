@@ -1,5 +1,6 @@
 import { type App, startApp } from '../app/app';
 import { type Config, readConfig } from '../config';
+import { misspeltVariables } from '../config-misspelt';
 import { credentialsFile } from '../credentials/credentials';
 import type { Role } from '../domain/task-queues';
 import { createLog } from '../log';
@@ -19,6 +20,8 @@ export async function runParts({ http, roles, demo }: Parts): Promise<number> {
   const stop = listenForStop();
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
+  for (const misspelt of misspeltVariables(process.env))
+    log.warn(misspelt, 'A variable is not known and has no effect; correct its name, or unset it');
   const { temporalPort } = config.metrics;
   installTemporalRuntime(log, temporalPort === undefined ? undefined : `${config.http.host}:${temporalPort}`);
   const line = createProgressLine(process.stdout);

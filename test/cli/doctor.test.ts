@@ -78,6 +78,10 @@ describeWithDatabase('fanfare doctor', (database) => {
       expect(JSON.stringify(findings)).not.toContain('hunter2');
       const wrong = await doctor({ FANFARE_HTTP_PORT: 'x' });
       expect(wrong.findings).toMatchObject([{ check: 'configuration', state: 'broken' }]);
+      const misspelt = await doctor({ FANFARE_EMAIL_PROVIDR: 'smtp' });
+      expect(misspelt.of('configuration')).toEqual([
+        expect.objectContaining({ state: 'note', found: expect.stringContaining('FANFARE_EMAIL_PROVIDR') }),
+      ]);
     },
     TIMEOUT_MS,
   );
