@@ -32,6 +32,11 @@ export async function openBackend(signal?: AbortSignal): Promise<ApiClient> {
     const client = { id: clientId, secret: clientSecret };
     return createApiClient({ ...where, client, apiKey: service.apiKey });
   }
+  // A new secret of the same client, which credentials.json does not have (docs/operating.md, rotating a secret).
+  if (clientSecret !== undefined && own) {
+    const client = { id: own.client.id, secret: clientSecret };
+    return createApiClient({ ...where, client, apiKey: service.apiKey ?? own.apiKey });
+  }
   if (sessionCookie) return createApiClient({ baseUrl, signal, sessionCookie });
   if (!own) throw unknown('who asks', dataDir, 'FANFARE_CLIENT_ID');
   return createApiClient({ ...where, client: own.client, apiKey: service.apiKey ?? own.apiKey });

@@ -131,6 +131,19 @@ describeWithDatabase('commands over HTTP', (database) => {
   );
 
   test(
+    'commands use a new secret of the client of credentials.json by its variable alone',
+    async () => {
+      const own = JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8'));
+      const withSecret = (secret: string) =>
+        runFanfare(['campaign', 'list'], { FANFARE_DATA_DIR: dataDir, FANFARE_CLIENT_SECRET: secret }).ended;
+      const { secret } = await json<{ secret: string }>(`client rotate ${own.client.id} --overlap-hours 1`);
+      expect(await withSecret(secret)).toMatchObject({ code: 0, err: '' });
+      expect((await withSecret(`${secret}x`)).code).toBe(1);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'contact lists are created, renamed, listed and deleted, and their contacts listed and erased',
     async () => {
       const { id } = await json('contact-list create Customers');
