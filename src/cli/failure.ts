@@ -11,6 +11,20 @@ export class UsageError extends StartupError {}
 
 const WRONG_CREDENTIALS =
   'Correct FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET (or FANFARE_SESSION_COOKIE), or let FANFARE_DATA_DIR name the directory of that instance.';
+const NO_CODE =
+  'A command cannot give a one-time code. Set FANFARE_SESSION_COOKIE to a session that was begun with one, or use a user without codes.';
+/** By the call that was refused with 401. */
+const WRONG_LOG_IN: Record<string, string | undefined> = {
+  'POST /api/session':
+    'If the password of this user was changed, write the new one into credentials.json; or set FANFARE_SESSION_COOKIE to a session of an administrator.',
+  'GET /api/session': 'Log in again, and set FANFARE_SESSION_COOKIE to the new session.',
+};
+
+function wayOutOf({ code, status, message }: FanfareError): string | undefined {
+  if (code === 'totp_required' || code === 'enrolment_required') return NO_CODE;
+  if (status !== 401) return undefined;
+  return WRONG_LOG_IN[message.split(' answered ')[0] ?? ''] ?? WRONG_CREDENTIALS;
+}
 
 /**
  * An error that an operator can fix is two lines; any other is a bug and shows its stack. With `--json` a program finds
@@ -22,7 +36,7 @@ export function reportFailure(error: unknown, { json }: { json: boolean }): numb
     const code = error instanceof UsageError ? 'usage' : 'failed';
     if (json) printFailure({ code, message: error.message, wayOut: error.wayOut });
   } else if (error instanceof FanfareError) {
-    const wayOut = error.status === 401 ? WRONG_CREDENTIALS : undefined;
+    const wayOut = wayOutOf(error);
     process.stderr.write(`fanfare: ${error.message}\n${wayOut ? `${wayOut}\n` : ''}`);
     const { code, status, message, errors } = error;
     if (json) printFailure({ code, status, message, wayOut, errors });

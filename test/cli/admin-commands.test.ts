@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Kysely } from 'kysely';
 import { writeCredentials } from '../../src/credentials/credentials';
+import { totpCode } from '../../src/messaging/access/second-factor';
 import type { MessagingTables } from '../../src/messaging/model/tables';
 import { basic, startService, type TestService } from '../http/service';
 import { runFanfare } from '../support/fanfare-command';
@@ -86,6 +87,40 @@ describeWithDatabase('fanfare user create and client create', (database) => {
         headers: { authorization: basic(id, secret) },
       });
       expect(asked.status).toBe(200);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'a log-in that is refused says what to do: a changed password, a session that has ended, a one-time code',
+    async () => {
+      const { id, email, password } = service.workspace.user;
+      const changed = mkdtempSync(join(tmpdir(), 'fanfare-changed-'));
+      await writeCredentials(changed, {
+        ...service.workspace,
+        ...{ user: { id, email, password: `${password}-before` }, baseUrl: service.url },
+      });
+      const ended = { FANFARE_APP_URL: service.url, FANFARE_SESSION_COOKIE: 'none' };
+      const create = ['client', 'create', '--name', 'x'];
+      const [wrong, old] = [
+        await fanfare(create, { env: { FANFARE_DATA_DIR: changed } }),
+        await fanfare(create, { env: ended }),
+      ];
+      rmSync(changed, { recursive: true });
+      expect([wrong.code, wrong.err]).toEqual([
+        1,
+        expect.stringMatching(/was changed, write .*credentials\.json/),
+      ]);
+      expect([old.code, old.err]).toEqual([1, expect.stringContaining('Log in again')]);
+
+      const { token } = await service.identity.login({ email, password, address: 'tests' });
+      const headers = { cookie: `session_token=${token}` };
+      const begun = await service.call('POST', '/api/session/totp', { headers, body: {} });
+      const code = totpCode(begun.body.data.secret, Math.floor(Date.now() / 30_000));
+      await service.call('POST', '/api/session/totp', { headers, body: { code } });
+      const coded = await fanfare(create);
+      expect([coded.code, coded.err]).toEqual([1, expect.stringContaining('cannot give a one-time code')]);
+      await db.deleteFrom('totp_secrets').where('user_id', '=', id).execute();
     },
     TIMEOUT_MS,
   );
