@@ -1,6 +1,7 @@
 import { FanfareError } from '../client/fanfare-error';
 import { createLog } from '../log';
 import { StartupError } from '../startup-error';
+import { printable } from './command';
 
 /** Exit codes of api.md 13. */
 const FAILED = 1;
@@ -37,7 +38,7 @@ export function reportFailure(error: unknown, { json }: { json: boolean }): numb
     if (json) printFailure({ code, message: error.message, wayOut: error.wayOut });
   } else if (error instanceof FanfareError) {
     const wayOut = wayOutOf(error);
-    process.stderr.write(`fanfare: ${error.message}\n${wayOut ? `${wayOut}\n` : ''}`);
+    process.stderr.write(`fanfare: ${error.message}\n${findingsOf(error)}${wayOut ? `${wayOut}\n` : ''}`);
     const { code, status, message, errors } = error;
     if (json) printFailure({ code, status, message, wayOut, errors });
   } else if (error instanceof Error && error.name === 'AbortError') {
@@ -50,6 +51,17 @@ export function reportFailure(error: unknown, { json }: { json: boolean }): numb
     if (json) printFailure({ code: 'unexpected', message: 'An unexpected failure; it is in the log' });
   }
   return error instanceof UsageError ? USAGE_ERROR : FAILED;
+}
+
+const FINDINGS_SHOWN = 20;
+
+/** Each on a line of its own, because the message has the first one alone. */
+function findingsOf({ errors }: FanfareError): string {
+  if (errors.length < 2) return '';
+  const shown = errors
+    .slice(0, FINDINGS_SHOWN)
+    .map(({ path, message }) => `  ${path}: ${printable(message)}\n`);
+  return shown.join('') + (errors.length > FINDINGS_SHOWN ? '  and more; --json lists them all\n' : '');
 }
 
 interface Failure {

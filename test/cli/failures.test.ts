@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -53,6 +53,11 @@ describeWithDatabase('commands with --json that steer a workspace', (database) =
         ]);
         expect(err).toContain('cmp_none');
       }
+      const file = join(dataDir, 'suppressed.csv');
+      writeFileSync(file, 'phone\n+12025550188\n');
+      const { err: said } = await fanfare(`suppression import ${file}`);
+      for (const column of ['channel', 'address', 'reason'])
+        expect(said).toMatch(new RegExp(`^  header: .* ${column}$`, 'm'));
       const { answer } = await fanfare('user create --email nobody');
       expect(answer).toMatchObject({ code: 'invalid_request', errors: [{ path: 'email' }] });
     },
