@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { databaseUrlOfTheShell, startProgram } from './backup.mjs';
+import { databaseUrlOfTheShell, runProgram, startProgram } from './backup.mjs';
 
 /**
  * `npm run restore -- <file> [--stop]`: fills the empty database that `DATABASE_URL` names from a dump of `npm run backup`.
@@ -17,6 +17,12 @@ async function restore(file, { stop }) {
   if (!existsSync(dump)) throw new Error(`${dump} does not exist`);
   const databaseUrl = databaseUrlOfTheShell();
   await refuseFilled(databaseUrl);
+  await runProgram('pg_restore', ['--list', '--file=/dev/null', dump], databaseUrl).catch((error) => {
+    throw new Error(
+      `${dump} cannot be read (${error.message}): it is no file of \`npm run backup\`, or pg_restore is older than the ` +
+        'pg_dump that made it; FANFARE_POSTGRES_BIN names the folder of newer programs',
+    );
+  });
   await fill(databaseUrl, dump, stop);
   // A restored table has no statistics; without them, plans are guesses until the server gathers some by itself.
   await onDatabase(databaseUrl, (client) => client.query('analyze'));
