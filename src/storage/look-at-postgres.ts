@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { MIGRATIONS } from './migrate';
-import { noAnswer } from './postgres';
+import { noAnswer, sessionOptions } from './postgres';
 
 /** What can be read about a PostgreSQL database without changing it. */
 export interface PostgresLook {
@@ -24,6 +24,8 @@ export async function lookAtPostgres(connectionString: string): Promise<Postgres
     connectionString,
     connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,
+    // As processes connect, so that what refuses them is found.
+    options: sessionOptions(),
   });
   client.on('error', () => undefined);
   try {

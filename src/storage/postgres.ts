@@ -50,13 +50,6 @@ export async function openPostgresPool(
 export function createPostgresPool(connectionString: string, options: PostgresOptions): PostgresPool {
   const { answerMs = LIMITS.databaseAnswerMs, idleInTransactionMs = LIMITS.databaseIdleInTransactionMs } =
     options;
-  const settings = {
-    ...PLANNER_SETTINGS,
-    ...KEEPALIVE_SETTINGS,
-    // A process that is frozen or cut off inside a transaction would keep its locks, and the others of its
-    // workspace could neither accept nor record.
-    idle_in_transaction_session_timeout: String(idleInTransactionMs),
-  };
   const pool = new Pool({
     connectionString,
     max: options.size ?? LIMITS.databaseConnections,
@@ -64,9 +57,7 @@ export function createPostgresPool(connectionString: string, options: PostgresOp
     // Notices a dead server on connections that are idle or wait for an answer.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    options: Object.entries(settings)
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
+    options: sessionOptions(idleInTransactionMs),
   });
   // A broken connection is replaced at its next use, and fails the query that has it. It also emits an error:
   // the pool does while the connection is idle, the connection itself between two queries. Without a listener,
@@ -76,8 +67,22 @@ export function createPostgresPool(connectionString: string, options: PostgresOp
   return withPreparedStatements(pool, createPostgresWatch({ connectionString, answerMs }));
 }
 
+/** Settings that every connection of ours begins with. A pooler has to let them pass, or ignore them. */
+export function sessionOptions(idleInTransactionMs: number = LIMITS.databaseIdleInTransactionMs): string {
+  const settings = {
+    ...PLANNER_SETTINGS,
+    ...KEEPALIVE_SETTINGS,
+    // A process that is frozen or cut off inside a transaction would keep its locks, and the others of its
+    // workspace could neither accept nor record.
+    idle_in_transaction_session_timeout: String(idleInTransactionMs),
+  };
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');
+}
+
 export function noAnswer(error: unknown): StartupError {
-  const wayOut = WAYS_OUT[String(codeOf(error))];
+  const wayOut = refusesOptions(error) ? NO_OPTIONS : WAYS_OUT[String(codeOf(error))];
   const { message } = error as Error;
   return new StartupError(
     `PostgreSQL at DATABASE_URL ${wayOut ? 'refuses us' : 'does not answer'}: ${message}`,
@@ -88,7 +93,14 @@ export function noAnswer(error: unknown): StartupError {
 }
 
 /** The server reports these errors, and its operator must fix them. */
-export const isRefusal = (error: unknown): boolean => Object.hasOwn(WAYS_OUT, String(codeOf(error)));
+export const isRefusal = (error: unknown): boolean =>
+  refusesOptions(error) || Object.hasOwn(WAYS_OUT, String(codeOf(error)));
+
+/** Of a pooler, which knows few settings. */
+const refusesOptions = (error: unknown): boolean =>
+  codeOf(error) === POOLER && /startup parameter/.test((error as Error).message);
+const NO_OPTIONS =
+  'Let the pooler ignore the settings of connections (PgBouncer: ignore_startup_parameters = options), and give them to the role; docs/operating.md lists them.';
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
 
@@ -102,6 +114,10 @@ const WAYS_OUT: Record<string, string | undefined> = {
   '42501': 'Let the user of DATABASE_URL create tables there, or make it the owner of the database.',
 };
 
+/** PgBouncer gives this code to whatever it says itself, among it that it cannot reach the server. */
+const POOLER = '08P01';
+const POOLER_REFUSES = /startup parameter|no such (?:user|database)|auth|password/i;
+
 /** A server that only reads: a standby, or an earlier primary after a failover. */
 const READ_ONLY = '25006';
 const TRANSACTION_FAILED = '25P02';
@@ -111,7 +127,9 @@ const TRANSACTION_FAILED = '25P02';
  * is the driver's own: a connection that ended, or was not opened in time.
  */
 export function isConnectionLoss(error: unknown): boolean {
-  const { code, message } = error as { code?: unknown; message?: unknown };
+  const { code, message, severity } = error as { code?: unknown; message?: unknown; severity?: unknown };
+  // The server itself ends no connection with it, since it then says ERROR.
+  if (code === POOLER) return severity === 'FATAL' && !POOLER_REFUSES.test(String(message));
   if (typeof code === 'string') return /^(E(?!RR_)[A-Z_]+|57P0[1-35]|25P03|25006|53300|08\d{3})$/.test(code);
   return typeof message === 'string' && DRIVER_WORDS.test(message);
 }

@@ -3,7 +3,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { isUnavailable } from '../../src/messaging/model/database-error';
+import { lookAtPostgres } from '../../src/storage/look-at-postgres';
 import { openStorage, type Storage } from '../../src/storage/storage';
+import { startFakePooler } from '../support/fake-pooler';
 import { type Line, openLine } from '../support/line';
 import { describeWithDatabase } from '../support/storage';
 
@@ -18,6 +20,41 @@ describeWithDatabase('a database that is not there', (database) => {
       mayPass: false,
       wayOut: expect.stringContaining('Create the database'),
     });
+  });
+});
+
+describe('a pooler', () => {
+  const opened = async (message: string) => {
+    const pooler = await startFakePooler(message);
+    const databaseUrl = pooler.url;
+    const failures = await Promise.all([
+      openStorage({ databaseUrl }).catch((error: unknown) => error),
+      lookAtPostgres(databaseUrl).catch((error: unknown) => error),
+    ]);
+    pooler.stop();
+    return failures;
+  };
+
+  test.each([
+    'server login has been failing, try again later',
+    'query_wait_timeout',
+    'no more connections allowed',
+  ])('that says "%s" may let us in later', async (message) => {
+    for (const failure of await opened(message)) expect(failure).toMatchObject({ mayPass: true });
+  });
+
+  test('that refuses the settings of connections will not, and what to do is said', async () => {
+    for (const failure of await opened('unsupported startup parameter: options')) {
+      expect(failure).toMatchObject({
+        message: expect.stringContaining('refuses us'),
+        mayPass: false,
+        wayOut: expect.stringContaining('ignore_startup_parameters = options'),
+      });
+    }
+  });
+
+  test('that does not know the user will not', async () => {
+    for (const failure of await opened('no such user: me')) expect(failure).toMatchObject({ mayPass: false });
   });
 });
 
