@@ -7,6 +7,7 @@ import type { Config } from '../config';
 import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
 import type { Role } from '../domain/task-queues';
 import { Foreground } from '../foreground';
+import { serviceAccess } from '../gateway/service-access';
 import type { Log } from '../log';
 import { isUnavailable } from '../messaging/model/database-error';
 import type { MessagingTables } from '../messaging/model/tables';
@@ -99,6 +100,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   const tracing = openTracingOf(options, shutdown);
   const database = await openDatabaseModule(options, shutdown, fail);
   signal.throwIfAborted();
+  await withStartupRetry(() => needAccount(options), options);
   const storage = await openStorageOf(options, database.url, shutdown);
   const recorded = await recordProcess({
     ...{ db: storage.tables<ProcessTables>(), log, buildId: config.workerBuildId },
@@ -200,6 +202,12 @@ function refuseImpossible({ config, http, roles }: AppOptions): void {
     'TEMPORAL_ADDRESS is not set: a Temporal server of its own would serve this process alone, and it is one of several',
     'Set TEMPORAL_ADDRESS to a Temporal server that all processes share, or run `fanfare up`.',
   );
+}
+
+/** A worker without an account at the service would take work from the queues that other workers can do, and fail it for ever. */
+async function needAccount({ config, http }: AppOptions): Promise<void> {
+  if (http || config.service.credentialsFile !== undefined) return;
+  serviceAccess(config.service, await readCredentials(config.dataDir));
 }
 
 /**

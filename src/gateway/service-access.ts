@@ -32,7 +32,9 @@ export function serviceAccess(service: Config['service'], own: OwnAccess | undef
   if (missing.length) {
     throw new StartupError(
       `The workers do not know how to reach the messaging service: ${missing.join(', ')} not set`,
-      'Set these variables, or let FANFARE_DATA_DIR name the directory that holds credentials.json.',
+      'Set these variables, or let FANFARE_DATA_DIR name the directory in which `fanfare serve` writes credentials.json.',
+      // A process that starts beside this one may be about to write it.
+      { mayPass: own === undefined },
     );
   }
   return options;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection, Client as TemporalClient } from '@temporalio/client';
 import { Client as PostgresClient } from 'pg';
@@ -103,6 +104,18 @@ describe('the roles in processes of their own', () => {
     }
     return pages;
   }
+
+  test('a worker waits for the credentials that serve writes, and does not claim to be ready without any', async () => {
+    const { DATABASE_URL = '', TEMPORAL_ADDRESS = '', TEMPORAL_NAMESPACE = '' } = place.env;
+    const lonely = await makePlace({ DATABASE_URL, TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE });
+    const early = start(lonely, 'worker');
+    await until('it says what is missing', () => early.output().includes('FANFARE_AUTH_URL'), LIMIT_MS, 50);
+    expect(early.output()).not.toContain('is ready');
+    copyFileSync(join(place.dataDir, 'credentials.json'), join(lonely.dataDir, 'credentials.json'));
+    await saysReady(early);
+    await early.stop();
+    await lonely.remove();
+  });
 
   test('share a campaign, while senders come and go and the orchestrator is killed', async () => {
     const orchestrator = start(worker, 'worker', '--role', 'orchestrator');
