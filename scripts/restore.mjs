@@ -11,8 +11,20 @@ import { databaseUrlOfTheShell, runProgram, startProgram } from './backup.mjs';
  */
 const REASON = 'restored from a backup';
 
+const USAGE = 'Usage: npm run restore -- <file> [--stop]';
+
+/** A misspelt `--stop`, or one that npm kept for itself, would let everything go on at once. */
+async function start(args) {
+  const unknown = args.filter((one) => one.startsWith('-') && one !== '--stop');
+  if (unknown.length > 0) throw new Error(`${unknown.join(' ')} is not known. ${USAGE}`);
+  if (process.env.npm_config_stop)
+    throw new Error(`npm took --stop for itself; write -- before the file. ${USAGE}`);
+  const [file, ...others] = args.filter((one) => !one.startsWith('-'));
+  if (!file || others.length > 0) throw new Error(USAGE);
+  await restore(file, { stop: args.includes('--stop') });
+}
+
 async function restore(file, { stop }) {
-  if (!file) throw new Error('Usage: npm run restore -- <file> [--stop]');
   const dump = resolve(file);
   if (!existsSync(dump)) throw new Error(`${dump} does not exist`);
   const databaseUrl = databaseUrlOfTheShell();
@@ -102,11 +114,7 @@ async function onDatabase(databaseUrl, work) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const args = process.argv.slice(2);
-  restore(
-    args.find((one) => !one.startsWith('--')),
-    { stop: args.includes('--stop') },
-  ).catch((error) => {
+  start(process.argv.slice(2)).catch((error) => {
     process.stderr.write(`${error.message}\n`);
     process.exit(1);
   });

@@ -53,8 +53,8 @@ describeWithDatabase('backup and restore', (database) => {
     }
     return folder;
   }
-  const run = (script: string, file: string, env: Record<string, string>) =>
-    spawnSync(process.execPath, [join(ROOT, 'scripts', script), join(directory, file)], {
+  const run = (script: string, file: string, env: Record<string, string>, ...options: string[]) =>
+    spawnSync(process.execPath, [join(ROOT, 'scripts', script), join(directory, file), ...options], {
       env: { ...process.env, ...env },
       encoding: 'utf8',
     });
@@ -81,6 +81,16 @@ describeWithDatabase('backup and restore', (database) => {
       1,
       expect.stringMatching(/newer\.dump cannot be read .*FANFARE_POSTGRES_BIN/),
     ]);
+  });
+
+  test('a misspelt --stop, and one that npm keeps for itself, restore nothing', async () => {
+    const { databaseUrl } = await database.place();
+    const DATABASE_URL = databaseUrl;
+    writeFileSync(join(directory, 'whole.dump'), 'PGDMP');
+    const misspelt = run('restore.mjs', 'whole.dump', { DATABASE_URL }, '--sotp');
+    expect([misspelt.status, misspelt.stderr]).toEqual([1, expect.stringMatching(/^--sotp is not known/)]);
+    const kept = run('restore.mjs', 'whole.dump', { DATABASE_URL, npm_config_stop: 'true' });
+    expect([kept.status, kept.stderr]).toEqual([1, expect.stringContaining('write -- before the file')]);
   });
 
   test('a DATABASE_URL that is no address is refused with the form that it has', () => {
