@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseOptedOutCodes } from './domain/opted-out-codes';
-import { parseSmtpRelays } from './domain/smtp-relays';
+import { ESCAPED, parseSmtpRelays } from './domain/smtp-relays';
 
 /** The kinds of values of variables (config.ts). Error messages never repeat a secret value. */
 export const port = z.coerce.number().int().min(0).max(65_535);
@@ -48,8 +48,14 @@ export const urls = (protocol: RegExp) =>
     .string()
     .refine(
       (value) => value.split(',').every((one) => z.url({ protocol }).safeParse(one.trim()).success),
-      `this must be a URL with ${protocol.source.replace(/[\^$?()]/g, '')}://, or several with commas between them`,
+      `this must be a URL with ${secureOrNot(protocol)}, or several with commas between them; ${ESCAPED}`,
     );
+
+/** `smpp:// or smpps://` of `^smpps?$`. */
+const secureOrNot = ({ source }: RegExp) => {
+  const scheme = source.replace(/[\^$]|s\?/g, '');
+  return `${scheme}:// or ${scheme}s://`;
+};
 
 /** Tags are numbers such as 0x1400. */
 export const tlvs = z.string().transform((value, context) => {

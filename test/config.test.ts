@@ -127,6 +127,7 @@ describe('wrong variables', () => {
   test('are said once each', () => {
     const said = refusal({ FANFARE_SMS_PROVIDER: 'smpp', FANFARE_SMPP_URL: 'https://smsc.example' });
     expect(said.match(/FANFARE_SMPP_URL: /g)).toHaveLength(1);
+    expect(said).toMatch(/smpp:\/\/ or smpps:\/\/, .* are written %2F/);
   });
 });
 

@@ -16,6 +16,10 @@ const RELAYS_MAX = 20;
 const WEIGHT_MAX = 1_000;
 const SETTINGS = ['weight', 'tls'];
 
+/** Generated passwords hold such characters, and what is behind one would be taken for the host, the path or another address. */
+export const ESCAPED =
+  'characters such as / @ : # and , in a user or password are written %2F, %40, %3A, %23 and %2C';
+
 /**
  * Parses relays separated by commas. For a wrong one it returns a sentence instead; the sentence never contains
  * the address, because that may hold a password.
@@ -42,11 +46,12 @@ function parseOne(text: string): SmtpRelayAddress | string {
     user = decodeURIComponent(url.username);
     password = decodeURIComponent(url.password);
   } catch {
-    return 'this is not an address such as smtp://user:password@mail.example.com:587';
+    return `this is not an address such as smtp://user:password@mail.example.com:587; ${ESCAPED}`;
   }
   const scheme = /^smtps?(?=:\/\/)/i.exec(text)?.[0].toLowerCase();
   if (!scheme || !url.hostname) return 'it must begin with smtp:// or smtps://, and name a host';
-  if (url.pathname !== '/' || url.hash) return 'nothing but ?weight= and ?tls= may follow the port';
+  if (url.pathname !== '/' || url.hash)
+    return `nothing but ?weight= and ?tls= may follow the port; ${ESCAPED}`;
   const unknown = [...url.searchParams.keys()].find((key) => !SETTINGS.includes(key));
   if (unknown !== undefined) return 'only weight and tls can be set behind the question mark';
   const weight = Number(url.searchParams.get('weight') ?? 1);

@@ -39,6 +39,9 @@ test.each([
   ['mx.example.org', 'not an address'],
   ['http://mx.example.org', 'must begin with smtp://'],
   ['smtp://mx.example.org/inbox', 'nothing but'],
+  // Slashes of a generated password.
+  ['smtp://ann:secret/word@mx.example.org', 'are written %2F'],
+  ['smtp://ann:12/word@mx.example.org', 'are written %2F'],
   ['smtp://mx.example.org?wieght=2', 'only weight and tls'],
   ['smtp://mx.example.org?weight=0', 'weight must be'],
   ['smtp://mx.example.org?tls=maybe', 'tls must be'],
