@@ -5,7 +5,10 @@ import { ESCAPED, parseSmtpRelays } from './domain/smtp-relays';
 
 /** The kinds of values of variables (config.ts). Error messages never repeat a secret value. */
 export const port = z.coerce.number().int().min(0).max(65_535);
-export const httpUrl = z.url({ protocol: /^https?$/ });
+export const httpUrl = z.url({
+  protocol: /^https?$/,
+  error: 'this must be an address such as https://fanfare.example.com',
+});
 export const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ''));
 /** Shown to people, so that it must hold no secret. */
 export const openUrl = baseUrl.refine((value) => {

@@ -57,6 +57,14 @@ describe('a secret in a file', () => {
   });
 });
 
+test.each(['FANFARE_PUBLIC_URL', 'FANFARE_APP_URL', 'FANFARE_SMS_HTTP_URL'])(
+  'an address in %s that begins with no scheme is refused with an example',
+  (name) => {
+    for (const address of ['fanfare.example.com', 'localhost:8080'])
+      expect(refusal({ [name]: address })).toContain(`${name}: this must be an address such as https://`);
+  },
+);
+
 describe('a misspelt variable', () => {
   test.each([
     ['FANFARE_SMS_PROVDER', 'FANFARE_SMS_PROVIDER'],
