@@ -9,6 +9,7 @@ import { FanfareError, refusal } from '../client/fanfare-error';
 import { type Call, Transport } from '../client/transport';
 import { StartupError } from '../startup-error';
 import { needReadable } from './input-file';
+import { reasonOf, wayIn } from './unreachable';
 
 /** About a minute: long enough for an instance that restarts its Temporal server or processes an import. */
 const RETRIES = 12;
@@ -126,11 +127,11 @@ function noApiKey(): StartupError {
 }
 
 function nothingThere(baseUrl: string, error: Error): StartupError {
-  let cause: Error = error;
-  while (cause.cause instanceof Error) cause = cause.cause;
+  const reason = reasonOf(error);
   return new StartupError(
-    `Nothing answers at ${baseUrl}: ${cause.message}`,
-    'Start an instance with `fanfare up`, or correct the address in credentials.json or FANFARE_APP_URL.',
+    `Nothing answers at ${baseUrl}: ${reason.message}`,
+    wayIn(baseUrl, reason) ??
+      'Start an instance with `fanfare up`, or correct the address in credentials.json or FANFARE_APP_URL.',
     { cause: error },
   );
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ownerOf } from '../storage/directory-lock';
 import type { Check, CheckResult } from './doctor';
 import { clockFinding } from './doctor-machine';
+import { reasonOf, wayIn } from './unreachable';
 
 const ANSWER_MS = 5_000;
 
@@ -21,7 +22,8 @@ export const lookAtInstance: Check = async ({ config, credentials }) => {
     // An instance that holds its directory and does not answer is faulty; one that does not run may be meant
     // not to.
     const expected = named !== undefined || (await ownerOf(config.dataDir)) !== undefined;
-    const wayOut = named ? 'Start it, or correct FANFARE_APP_URL.' : 'Start one with `fanfare up`.';
+    const wayOut =
+      answer.wayIn ?? (named ? 'Start it, or correct FANFARE_APP_URL.' : 'Start one with `fanfare up`.');
     return [{ check, state: expected ? 'broken' : 'note', found, wayOut }];
   }
   const clock = clockFinding('the instance', answer.clockAheadMs);
@@ -107,9 +109,8 @@ export const lookAtService: Check = async ({ config, credentials }) => {
     // Our own service is checked with the instance.
     if (!hosted && !service.authUrl) return [];
     const found = `nothing answers at ${authUrl}: ${answer.problem}`;
-    return [
-      { check, state: 'broken', found, wayOut: 'Correct FANFARE_AUTH_URL, or let this machine reach it.' },
-    ];
+    const wayOut = answer.wayIn ?? 'Correct FANFARE_AUTH_URL, or let this machine reach it.';
+    return [{ check, state: 'broken', found, wayOut }];
   }
   const made = token.safeParse(answer.body);
   if (answer.status !== 200 || !made.success) {
@@ -154,7 +155,9 @@ async function lookAtKey(of: {
   return [{ check, state: 'broken', found: `with the API key, ${sendUrl} ${said}`, wayOut }];
 }
 
-type Answer = { status: number; body: unknown; clockAheadMs: number } | { problem: string };
+type Answer =
+  | { status: number; body: unknown; clockAheadMs: number }
+  | { problem: string; wayIn?: string | undefined };
 
 async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
   try {
@@ -165,8 +168,7 @@ async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
     const body: unknown = await answer.json().catch(() => undefined);
     return { status: answer.status, body, clockAheadMs };
   } catch (error) {
-    let cause = error as Error;
-    while (cause.cause instanceof Error) cause = cause.cause;
-    return { problem: cause.message };
+    const reason = reasonOf(error as Error);
+    return { problem: reason.message, wayIn: wayIn(url, reason) };
   }
 }

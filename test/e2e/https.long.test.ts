@@ -60,6 +60,21 @@ describe('fanfare up with a certificate', () => {
     expect([of('https'), of('instance'), of('messaging service')]).toEqual([['ok'], ['ok'], ['ok']]);
   }, 120_000);
 
+  test('commands that do not trust it, or leave the s out, say what to do', async () => {
+    const { FANFARE_HTTP_PORT: port } = at.env;
+    const { client } = readCredentials(at);
+    const list = async (url: string) => {
+      const env = { FANFARE_DATA_DIR: '/none', FANFARE_APP_URL: url, FANFARE_CLIENT_ID: client.id };
+      return (await runFanfare(['campaign', 'list'], { ...env, FANFARE_CLIENT_SECRET: client.secret }).ended)
+        .err;
+    };
+    expect(await list(`https://127.0.0.1:${port}`)).toMatch(/certificate\nLet NODE_EXTRA_CA_CERTS name/);
+    expect(await list(`http://127.0.0.1:${port}`)).toMatch(/\nWrite the address with https:\/\//);
+    expect(await list(`https://127.0.0.1:${new URL(readCredentials(at).baseUrl).port}`)).toMatch(
+      /\nWrite the address with http:\/\//,
+    );
+  }, 60_000);
+
   test('does not start with a key of another certificate, and says so in two lines', async () => {
     const other = makeCertificate();
     const wrong = startFanfare({ ...at, env: { ...at.env, FANFARE_TLS_KEY: other.keyFile } }, ['serve']);
