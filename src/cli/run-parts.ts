@@ -59,9 +59,11 @@ export async function runParts({ http, roles, demo }: Parts): Promise<number> {
 
 function announce(app: App, config: Config): void {
   const lines = ['Fanfare is ready.'];
-  if (app.baseUrl && config.http.console) lines.push(`  Console         ${app.baseUrl}/console/`);
-  if (app.baseUrl) lines.push(`  API             ${app.baseUrl}`);
-  if (app.baseUrl && app.localUrl !== app.baseUrl) lines.push(`  On this machine ${app.localUrl}`);
+  // The certificate and the cookies are for the public address.
+  const shown = app.baseUrl && (config.http.publicUrl ?? app.baseUrl);
+  if (shown && config.http.console) lines.push(`  Console         ${shown}/console/`);
+  if (shown) lines.push(`  API             ${shown}`);
+  if (shown && app.localUrl !== shown) lines.push(`  On this machine ${app.localUrl}`);
   if (app.temporalUiUrl) lines.push(`  Temporal web UI ${app.temporalUiUrl}`);
   if (app.baseUrl && app.credentials) lines.push(`  Credentials     ${credentialsFile(config.dataDir)}`);
   if (app.baseUrl && app.credentials && config.http.console)

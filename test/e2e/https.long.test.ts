@@ -75,6 +75,16 @@ describe('fanfare up with a certificate', () => {
     );
   }, 60_000);
 
+  test('a start says under which address others reach it', async () => {
+    const other = await makePlace({ FANFARE_PUBLIC_URL: 'https://fanfare.example' });
+    const started = startFanfare(other, ['up']);
+    await until('it is ready', () => started.output().includes('Fanfare is ready.'), 60_000);
+    expect(started.output()).toContain('Console         https://fanfare.example/console/');
+    expect(started.output()).toContain(`On this machine http://127.0.0.1:${other.env.FANFARE_HTTP_PORT}`);
+    await started.stop();
+    await other.remove();
+  }, 90_000);
+
   test('does not start with a key of another certificate, and says so in two lines', async () => {
     const other = makeCertificate();
     const wrong = startFanfare({ ...at, env: { ...at.env, FANFARE_TLS_KEY: other.keyFile } }, ['serve']);
