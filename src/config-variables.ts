@@ -64,7 +64,10 @@ export const VARIABLES = z.object({
   FANFARE_SESSION_COOKIE: z.string().optional(),
   FANFARE_SERVICE_WORKSPACE: z.string().optional(),
   FANFARE_SERVICE_CREDENTIALS_FILE: z.string().optional(),
-  TEMPORAL_ADDRESS: z.string().optional(),
+  TEMPORAL_ADDRESS: z
+    .string()
+    .regex(/^[^\s/]+$/, 'this must be host:port such as temporal.example.com:7233, without a scheme')
+    .optional(),
   TEMPORAL_NAMESPACE: z.string().default('default'),
   TEMPORAL_CLI_PATH: z.string().optional(),
   FANFARE_TEMPORAL_UI: openUrl.optional(),

@@ -65,6 +65,13 @@ test.each(['FANFARE_PUBLIC_URL', 'FANFARE_APP_URL', 'FANFARE_SMS_HTTP_URL'])(
   },
 );
 
+test('the address of Temporal is refused with a scheme, because no waiting makes it right', () => {
+  expect(refusal({ TEMPORAL_ADDRESS: 'http://temporal:7233' })).toContain(
+    'TEMPORAL_ADDRESS: this must be host:port',
+  );
+  expect(readConfig({ TEMPORAL_ADDRESS: '[::1]:7233' }).temporal.address).toBe('[::1]:7233');
+});
+
 describe('a misspelt variable', () => {
   test.each([
     ['FANFARE_SMS_PROVDER', 'FANFARE_SMS_PROVIDER'],
