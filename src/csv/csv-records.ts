@@ -15,7 +15,7 @@ const LINES_MAX = 100;
 /**
  * Reads a CSV record by record; the first record decides the delimiter. A quoted value may continue over
  * several lines. If it is never closed, only its first line is lost and reading continues with the next one, so
- * that one stray quote does not swallow the rows after it. Blank lines are skipped.
+ * that one stray quote does not swallow the rows after it. Blank lines and rows without any value are skipped.
  */
 export async function* readRecords(source: Readable): AsyncGenerator<CsvRecord> {
   const lines = new Lookahead(readLines(source));
@@ -27,9 +27,14 @@ export async function* readRecords(source: Readable): AsyncGenerator<CsvRecord> 
     }
     if (line.text.trim() === '') continue;
     delimiter ??= Papa.parse(line.text, { delimitersToGuess: DELIMITERS }).meta.delimiter;
-    yield await completeRecord(line, lines, delimiter);
+    const record = await completeRecord(line, lines, delimiter);
+    if (!isBlank(record)) yield record;
   }
 }
+
+/** Spreadsheets write delimiters alone for rows that were emptied or only formatted. */
+const isBlank = (record: CsvRecord): boolean =>
+  'values' in record && record.values.every((value) => value.trim() === '');
 
 async function completeRecord(
   first: { number: number; text: string },

@@ -145,6 +145,17 @@ describeWithDatabase('contact lists over HTTP', (database) => {
     ]);
   });
 
+  test('rows without any value, as spreadsheets save emptied ones, are no rows, and keep the numbers of lines', async () => {
+    const id = await newList();
+    const csv =
+      '\ufeff;;\r\nName;Email;City\r\nAnn;ann@example.com;Bonn\r\n;;\r\n"";" ";\r\nBob;bad;Bonn\r\n;;\r\n';
+    const { body } = await importCsv(id, csv);
+    expect(body.data).toMatchObject({ received: 2, created: 1, rejected: 1 });
+    expect(body.data.errors).toMatchObject([{ line: 6, code: 'invalid_email' }]);
+    const none = await importCsv(id, ';;\n;;\n');
+    expect([none.status, none.body.errors[0]?.code]).toEqual([422, 'not_csv']);
+  });
+
   test('lines stay exact across quoted line breaks, and one stray quote loses one line', async () => {
     const id = await newList();
     const csv = 'email,note\na@example.com,"1\n2\n3"\nbad,\n"b@example.com,x\nc@example.com,"y"\nworse,\n';
