@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import { z } from 'zod';
+import { FanfareError } from '../client/fanfare-error';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { StartupError } from '../startup-error';
@@ -131,7 +132,11 @@ async function sendFile(
   await needReadable(file);
   const { data: draft } = await api.post('/api/campaign', { ...campaign, start: false }, saved);
   const path = `/api/campaign/${encodeURIComponent(draft.id)}`;
-  const { data: report } = await api.postFile(`${path}/recipients${query}`, file, type, appended);
+  const { data: report } = await api
+    .postFile(`${path}/recipients${query}`, file, type, appended)
+    .catch((error: unknown) => {
+      throw refusedWhole(error, file, draft.id);
+    });
   const wrong = report.errors
     .slice(0, ERRORS_SHOWN)
     .map(({ line, field, message }) => `  line ${line}: ${field} ${message}`);
@@ -143,6 +148,17 @@ async function sendFile(
   }
   const { data } = await api.post(`${path}/start`, {}, saved);
   print(json, { ...data, rejected: report.rejected }, [...startedLines(data), ...wrong]);
+}
+
+/** Such as a CSV whose first line names no column of an address. */
+function refusedWhole(error: unknown, file: string, draft: string): unknown {
+  if (!(error instanceof FanfareError) || error.isForTheMoment || error.errors.length === 0) return error;
+  const findings = error.errors.slice(0, ERRORS_SHOWN).map(({ message }) => `  ${printable(message)}`);
+  return new StartupError(
+    [`${file} is refused; nothing was sent`, ...findings].join('\n'),
+    `Correct it and send again; the draft ${draft} is left without recipients.`,
+    { cause: error },
+  );
 }
 
 const startedLines = ({ id, phase, warnings }: Saved): string[] => [

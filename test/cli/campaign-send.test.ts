@@ -132,6 +132,21 @@ describeWithDatabase('fanfare campaign send', (database) => {
   );
 
   test(
+    'a file that is refused as a whole is named with the reason and with the draft that is left',
+    async () => {
+      const refused = await send('--to', fileOf('unnamed.csv', 'Telefon;Name\n+12025550121;Cy\n'));
+      expect([refused.code, refused.err]).toEqual([
+        1,
+        expect.stringMatching(
+          /unnamed\.csv is refused; nothing was sent\n {2}.*email or phone\nCorrect it .*cmp_/,
+        ),
+      ]);
+      expect(await read(idIn(refused.err))).toMatchObject({ phase: 'draft' });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'nothing is created for a template that is not there, a value without a name, or a file that is not there or no array',
     async () => {
       const before = (await campaigns()).length;
