@@ -102,7 +102,8 @@ class RunningCount implements OutboxCount {
   }
 
   released(workspaceId: string, campaign: string): void {
-    for (const count of this.counts.get(workspaceId)?.values() ?? []) {
+    const known = this.counts.get(workspaceId);
+    for (const count of known ? countsOf(known) : []) {
       count.asideHeld = Math.max(0, count.asideHeld - (count.aside.get(campaign) ?? 0));
     }
     this.held();
@@ -129,7 +130,7 @@ class RunningCount implements OutboxCount {
   }
 
   private countOf(workspaceId: string, of: Countable): Readonly<Count> {
-    const count = this.counts.get(workspaceId)?.get(kindOf(of)) ?? NOTHING;
+    const count = this.counts.get(workspaceId)?.[of.class][of.channel] ?? NOTHING;
     // Another process may have handed over or canceled these since they were counted.
     if (count.undelivered > 0) this.changed = true;
     return count;
@@ -179,10 +180,8 @@ class RunningCount implements OutboxCount {
   }
 }
 
-/** By workspace, and then by class and channel. */
-type Counts = Map<string, Map<string, Count>>;
-
-const kindOf = ({ class: kind, channel }: Countable): string => `${kind} ${channel}`;
+/** By workspace. Each message looks here twice, so that no key is put together for it. */
+type Counts = Map<string, Record<MessageClass, Record<Channel, Count>>>;
 
 /** Due messages of a class of a workspace, on one channel. */
 interface Count {
@@ -197,17 +196,23 @@ const nothingYet = (): Count => ({ undelivered: 0, aside: new Map(), asideAll: 0
 const NOTHING: Readonly<Count> = nothingYet();
 
 function recordedIn(counts: Counts, workspaceId: string, of: Countable): Count {
-  const ofWorkspace = counts.get(workspaceId) ?? new Map<string, Count>();
-  counts.set(workspaceId, ofWorkspace);
-  const count = ofWorkspace.get(kindOf(of)) ?? nothingYet();
-  ofWorkspace.set(kindOf(of), count);
-  return count;
+  let known = counts.get(workspaceId);
+  if (!known) {
+    const channels = () => ({ email: nothingYet(), sms: nothingYet(), voice: nothingYet() });
+    known = { marketing: channels(), transactional: channels() };
+    counts.set(workspaceId, known);
+  }
+  return known[of.class][of.channel];
 }
+
+/** Of all classes and channels. */
+const countsOf = (known: Record<MessageClass, Record<Channel, Count>>): Count[] =>
+  Object.values(known).flatMap((channels) => Object.values(channels));
 
 function tagsAside(counts: Counts): Tag[] {
   const tags = new Map<string, Tag>();
   for (const [workspaceId, ofWorkspace] of counts) {
-    for (const { aside } of ofWorkspace.values()) {
+    for (const { aside } of countsOf(ofWorkspace)) {
       for (const campaign of aside.keys()) tags.set(`${workspaceId} ${campaign}`, { workspaceId, campaign });
     }
   }
