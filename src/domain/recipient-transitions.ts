@@ -1,4 +1,5 @@
 import { afterDoubt, afterFailure, type DeliveryRule, failedForTheMoment } from './delivery-rule';
+import { ANSWER_LOST } from './errors';
 import { RECIPIENT_RANK, RECIPIENT_STATES, RETRIABLE, type RecipientState } from './recipient';
 
 /** A recipient as the ledger stores them. */
@@ -33,7 +34,8 @@ export function applyEvent(
   rule: DeliveryRule | undefined,
   nowMs: number,
 ): RecipientRow {
-  if (RECIPIENT_RANK[event.state] <= RECIPIENT_RANK[standing.state]) return standing;
+  const { state } = lastDoubt(standing, event) ?? event;
+  if (RECIPIENT_RANK[state] <= RECIPIENT_RANK[standing.state]) return standing;
   if (event.attempt !== standing.attempt) {
     return reachedAfterAll(standing, event) ? ended(standing, event) : standing;
   }
@@ -50,7 +52,13 @@ export function applyEvent(
     const doubts = next.state === 'waiting' ? [...known.doubts, event.attempt] : known.doubts;
     return follow({ ...known, doubts }, next);
   }
-  return ended(known, event);
+  return ended(known, lastDoubt(standing, event) ?? event);
+}
+
+/** Where the present message never left, an earlier one that is in doubt may have arrived. */
+function lastDoubt({ attempt, doubts }: RecipientRow, event: RecipientEvent): RecipientEvent | undefined {
+  const isLeftInDoubt = doubts.length > 0 && event.attempt === attempt && NEVER_LEFT.includes(event.state);
+  return isLeftInDoubt ? { ...event, state: 'unknown', code: ANSWER_LOST } : undefined;
 }
 
 /**
@@ -65,6 +73,8 @@ function reachedAfterAll({ attempt, doubts }: RecipientRow, event: RecipientEven
 function ended(standing: RecipientRow, { state, code }: RecipientEvent): RecipientRow {
   return { ...standing, state, code: code ?? null, retryAt: null };
 }
+
+const NEVER_LEFT: readonly RecipientState[] = ['canceled', 'expired', 'suppressed'];
 
 function follow(standing: RecipientRow, next: ReturnType<typeof afterFailure>): RecipientRow {
   if (next.state !== 'waiting') return { ...standing, state: next.state, code: next.code, retryAt: null };

@@ -71,6 +71,19 @@ describe('what a recipient becomes by an event', () => {
     expect(applyEvent(doubt, news(0, 'sent'), RULE, NOW)).toMatchObject({ state: 'sent', retryAt: null });
   });
 
+  test('is unknown, and not sent to again, where the new message never left and the former one is in doubt', () => {
+    const waiting = applyEvent(accepted, news(0, 'unknown'), RULE, NOW);
+    for (const state of ['canceled', 'expired', 'suppressed'] as const) {
+      const end = applyEvent(waiting, news(1, state), RULE, NOW);
+      expect(end).toMatchObject({ state: 'unknown', code: 'answer_lost', attempt: 1, retryAt: null });
+      expect(applyEvent(end, news(1, state), RULE, NOW)).toBe(end);
+      expect(applyEvent(accepted, news(0, state), RULE, NOW)).toMatchObject({ state });
+    }
+    expect(applyEvent(waiting, news(1, 'rejected', 'bad_number'), RULE, NOW)).toMatchObject({
+      state: 'rejected',
+    });
+  });
+
   test('does not change by the failure of a former attempt, or of one that was never made', () => {
     const waiting = applyEvent(accepted, news(0, 'unknown'), RULE, NOW);
     expect(applyEvent(waiting, news(0, 'failed', 'provider_transient'), RULE, NOW)).toBe(waiting);
