@@ -174,6 +174,16 @@ export const REFERENCES = [
   'missing_params',
 ] as const;
 
+/** What saving a campaign refuses, and so a dry run. */
+const SAVING = [
+  'not_found',
+  'campaign_started',
+  ...REFERENCES,
+  'insecure_links',
+  'no_audience',
+  'dependency_down',
+] as const;
+
 export const NONE_SKIPPED = Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 0])) as Skipped;
 
 const createCampaign: Operation = {
@@ -196,14 +206,7 @@ const createCampaign: Operation = {
     201: json('Created.', savedCampaign, answered(201, 'Campaign created', { ...DRAFT, warnings: [] })),
     200: json('Edited.', savedCampaign, answered(200, 'Campaign updated', { ...EDITED, warnings: [] })),
   },
-  errors: [
-    'not_found',
-    'campaign_started',
-    ...REFERENCES,
-    'insecure_links',
-    'no_audience',
-    'dependency_down',
-  ],
+  errors: SAVING,
 };
 
 const dryRunCampaign: Operation = {
@@ -244,15 +247,7 @@ const dryRunCampaign: Operation = {
       }),
     ),
   },
-  errors: [
-    'not_found',
-    'campaign_started',
-    ...REFERENCES,
-    'insecure_links',
-    'no_audience',
-    'dependency_down',
-    'overloaded',
-  ],
+  errors: [...SAVING, 'overloaded'],
 };
 
 const listCampaigns: Operation = {

@@ -9,7 +9,7 @@ import type { CampaignTables } from '../model/tables';
 /**
  * Ends the holds of campaigns that were canceled a day ago, and of failed ones whose recipients retention has deleted, so
  * that they can no longer be resumed. The service would otherwise keep them for ever. A process that was frozen may have
- * offered messages after the cancel. They wait behind the hold, count in their workspace's outbox, and are canceled first.
+ * offered messages after the cancel. They wait behind the hold, and are canceled first.
  *
  * The campaign is locked meanwhile, so that no occurrence begins whose messages would be canceled, and no pause whose hold
  * would be removed. Killed before the note, the next sweep does the same again. Each sweep makes a step of its own, which

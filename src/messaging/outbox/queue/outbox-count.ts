@@ -24,8 +24,9 @@ export interface OutboxCount {
   /** Undelivered due messages of each class that are not held aside, beside their bounds. */
   depth(workspaceId: string): Record<MessageClass, ClassDepth>;
   change(workspaceId: string, of: Countable, by: number): void;
-  /** What is held aside has changed: what was released counts at once, what is held when it has been counted. */
+  /** More is held aside: it is counted soon. */
   held(): void;
+  /** What stood aside counts at once for those who ask for the depth. */
   released(workspaceId: string, campaign: string): void;
   start(): Promise<void>;
   stop(): void;
@@ -47,9 +48,10 @@ export interface ClassDepth {
 }
 
 const RECOUNT_INTERVAL_MS = 5_000;
-/** Hundreds of campaigns may be paused at once. */
-const RECOUNT_SOON_MS = 500;
 const RECOUNT_SHARE = 0.01;
+/** After a pause. Hundreds of campaigns may be paused one after the other, with hundreds of thousands of rows to count. */
+const RECOUNT_SOON_MS = 500;
+const RECOUNT_SOON_SHARE = 0.1;
 /** A count that took long because the process was frozen, or the database away, is corrected soon all the same. */
 const RECOUNT_INTERVAL_MAX_MS = 30_000;
 
@@ -75,6 +77,7 @@ class RunningCount implements OutboxCount {
   private running = false;
   private isCounting = false;
   private isWanted = false;
+  private tookMs = 0;
   private readonly bounds: Record<MessageClass, number>;
 
   constructor(
@@ -106,7 +109,6 @@ class RunningCount implements OutboxCount {
     for (const count of known ? countsOf(known) : []) {
       count.asideHeld = Math.max(0, count.asideHeld - (count.aside.get(campaign) ?? 0));
     }
-    this.held();
   }
 
   held(): void {
@@ -115,7 +117,7 @@ class RunningCount implements OutboxCount {
     this.isWanted = true;
     if (this.isCounting) return;
     clearTimeout(this.timer);
-    this.recountAfter(RECOUNT_SOON_MS);
+    this.recountAfter(this.soonMs());
   }
 
   async start(): Promise<void> {
@@ -175,8 +177,13 @@ class RunningCount implements OutboxCount {
           () => true,
         );
       this.isCounting = false;
-      this.recountAfter(this.isWanted ? RECOUNT_SOON_MS : recountRestMs(performance.now() - begun));
+      this.tookMs = performance.now() - begun;
+      this.recountAfter(this.isWanted ? this.soonMs() : recountRestMs(this.tookMs));
     }, ms).unref();
+  }
+
+  private soonMs(): number {
+    return Math.min(Math.max(RECOUNT_SOON_MS, this.tookMs / RECOUNT_SOON_SHARE), RECOUNT_INTERVAL_MAX_MS);
   }
 }
 
