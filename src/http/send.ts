@@ -10,6 +10,7 @@ import {
   sendingFindings,
   sendingQuestion,
 } from '../contracts/send';
+import { CHANNELS } from '../domain/channel';
 import { ERRORS, type FieldError, isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { Delivery } from '../messaging/delivery';
@@ -98,17 +99,24 @@ export function sendRoutes(
  */
 const ROOM_HEADER = 'x-outbox-room';
 
-const roomText = (depth: ReturnType<Delivery['outboxDepth']>) =>
-  Object.entries(depth)
-    .flatMap(([kind, { channels, bound }]) => {
-      const free = (undelivered: number) => `${Math.max(0, bound - undelivered)}/${bound}`;
-      const busy = Object.entries(channels).filter(([, undelivered]) => undelivered > 0);
-      return [
-        `${kind}=${free(Math.max(...Object.values(channels)))}`,
-        ...busy.map(([channel, undelivered]) => `${kind}_${channel}=${free(undelivered)}`),
-      ];
-    })
-    .join(', ');
+const CLASSES = ['marketing', 'transactional'] as const;
+
+function roomText(depth: ReturnType<Delivery['outboxDepth']>): string {
+  let text = '';
+  for (const kind of CLASSES) {
+    const { channels, bound } = depth[kind];
+    const free = (undelivered: number) => `${Math.max(0, bound - undelivered)}/${bound}`;
+    let most = 0;
+    let busy = '';
+    for (const channel of CHANNELS) {
+      const undelivered = channels[channel];
+      if (undelivered > most) most = undelivered;
+      if (undelivered > 0) busy += `, ${kind}_${channel}=${free(undelivered)}`;
+    }
+    text += `${text && ', '}${kind}=${free(most)}${busy}`;
+  }
+  return text;
+}
 
 function check(given: unknown, maybeUnstorable: boolean) {
   const unstorable = maybeUnstorable ? findUnstorable(given) : undefined;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
-import fastify from 'fastify';
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import type { AuditLog } from '../audit/audit-log';
 import { LIMITS } from '../domain/limits';
 import type { Foreground } from '../foreground';
@@ -76,12 +76,8 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
     },
   });
   app.setValidatorCompiler(validateWithZod);
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id);
-    done();
-  });
   keepConnections(app);
-  protectAnswers(app, safe);
+  setHeaders(app, safe);
   if (deps.observe) observeRequests(app, deps.observe);
   logRefusals(app, log);
   if (deps.traces) traceRequests(app, deps.traces);
@@ -93,7 +89,6 @@ export async function buildServer(deps: ServerDeps): Promise<App> {
   if (deps.requestBounds) boundRequests(app, deps.requestBounds, deps);
   if (deps.audit) auditCalls(app, deps.audit, authenticator, log);
   if (deps.idempotency) acceptIdempotencyKeys(app, deps.idempotency, log);
-  discardLargeBodies(app);
   refuseSlowBodies(app, log, deps.bodyWithinMs ?? LIMITS.httpBodyMs);
   parseJsonBodies(app);
   const loopback = tls && createLoopback(app);
@@ -119,10 +114,6 @@ declare module 'fastify' {
  */
 function keepConnections(app: App): void {
   app.server.keepAliveTimeout = 0;
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.header('keep-alive', KEEP_ALIVE);
-    done();
-  });
 }
 
 const KEEP_ALIVE = `timeout=${LIMITS.httpKeepAliveSeconds}`;
@@ -154,15 +145,18 @@ function safeHeaders(https: boolean): Record<string, string> {
   };
 }
 
-function protectAnswers(app: App, safe: Record<string, string>): void {
-  const headers = Object.entries(safe);
-  app.addHook('onRequest', (_request, reply, done) => {
+/** In one hook each, because to pass on to the next one costs a request half a microsecond. */
+function setHeaders(app: App, safe: Record<string, string>): void {
+  const headers = Object.entries({ 'keep-alive': KEEP_ALIVE, ...safe });
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
     for (const [name, value] of headers) reply.header(name, value);
     done();
   });
-  app.addHook('onSend', (_request, reply, payload, done) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     if (/\bjson\b/.test(String(reply.getHeader('content-type')))) reply.header('cache-control', 'no-store');
-    done(null, payload);
+    if (reply.statusCode === 413) discardLargeBody(request, reply);
+    done();
   });
 }
 
@@ -177,12 +171,9 @@ function requestId(request: IncomingMessage): string {
  * A client that still writes cannot read the answer if the connection is closed. Therefore the rest of a body
  * refused for its length is read and discarded, up to a limit.
  */
-function discardLargeBodies(app: App): void {
-  app.addHook('onSend', (request, reply, _payload, done) => {
-    const announced = Number(request.headers['content-length']);
-    if (reply.statusCode === 413 && announced <= LIMITS.httpDiscardedBytes) reply.removeHeader('connection');
-    done();
-  });
+function discardLargeBody(request: FastifyRequest, reply: FastifyReply): void {
+  const announced = Number(request.headers['content-length']);
+  if (announced <= LIMITS.httpDiscardedBytes) reply.removeHeader('connection');
 }
 
 /**

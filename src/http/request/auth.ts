@@ -1,11 +1,11 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Scope } from '../../domain/access';
 import { DomainError, type FieldError, isDomainError } from '../../domain/errors';
 import { type MaybePromise, whenDone } from '../../domain/maybe-promise';
 import { type Access, requireAccess } from './access';
 import type { Authenticator, AuthKind, Caller } from './caller';
 import { sessionTokenOf } from './cookie';
-import type { App } from './routing';
+import { type App, addRouteHooks } from './routing';
 import { refuseCrossSite } from './same-origin';
 import { invalidRequest } from './validation';
 
@@ -18,34 +18,38 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
   const publicOrigin = publicUrl && new URL(publicUrl).origin;
   app.decorateRequest('caller', undefined);
 
-  app.addHook('onRoute', ({ url, config, schema }) => {
+  app.addHook('onRoute', (route) => {
+    const { url, config, schema } = route;
     if (!config?.auth) throw new Error(`Route ${url} does not say who may call it`);
     const { access, bound } = schema?.operation ?? {};
     if (access) config.access = access;
     if (bound) config.bound = bound;
-    if (config.auth !== 'open' && !config.access) throw new Error(`Route ${url} does not say what it needs`);
+    if (config.auth === 'open') return;
+    if (!config.access) throw new Error(`Route ${url} does not say what it needs`);
+    addRouteHooks(route, { onRequest: callerCheck(config.auth, config.access, config.enrols === true) });
   });
 
-  app.addHook('onRequest', (request, _reply, done) => {
-    const kind = request.routeOptions.config.auth;
-    // Without a kind there is no route: the answer will be 404 or 405.
-    if (kind === undefined || kind === 'open') return done();
-    if (kind === 'metrics' && isFromHere(request)) return done();
-    let checked: MaybePromise<void>;
-    try {
-      checked = whenDone(ADMIT[kind](request, authenticator), (caller) => admit(request, caller));
-    } catch (error) {
-      return done(error as Error);
-    }
-    if (checked instanceof Promise) checked.then(() => done(), done);
-    else done();
-  });
+  const callerCheck =
+    (kind: Exclude<AuthKind, 'open'>, access: Access, enrols: boolean): onRequestHookHandler =>
+    (request, _reply, done) => {
+      if (kind === 'metrics' && isFromHere(request)) return done();
+      let checked: MaybePromise<void>;
+      try {
+        checked = whenDone(ADMIT[kind](request, authenticator), (caller) =>
+          admit(request, caller, access, enrols),
+        );
+      } catch (error) {
+        return done(error as Error);
+      }
+      if (checked instanceof Promise) checked.then(() => done(), done);
+      else done();
+    };
 
-  function admit(request: FastifyRequest, caller: Caller): void {
+  function admit(request: FastifyRequest, caller: Caller, access: Access, enrols: boolean): void {
     if (caller.via === 'cookie') refuseCrossSite(request, publicOrigin);
-    requireAccess(caller, needsOf(request));
+    requireAccess(caller, access);
     request.caller = caller;
-    if (caller.mustEnrol && !request.routeOptions.config.enrols) {
+    if (caller.mustEnrol && !enrols) {
       throw new DomainError(
         'enrolment_required',
         'Set up one-time codes first (POST /api/session/totp); this role needs them here',

@@ -39,8 +39,11 @@ export function parseJsonBodies(app: App): void {
       const key = repeatedKey(text, value);
       if (key !== undefined) return done(malformed(`The body has an object with two keys ${quoted(key)}`));
       request.maybeUnstorable = maybeUnstorable(text);
+      const mayBeWide = text.length > 2 * LIMITS.bodyEntries;
+      // A look at the route makes an object with all that it has.
+      if (!mayBeWide && !request.maybeUnstorable) return done(null, value);
       const { checksEach } = request.routeOptions.config;
-      const wide = text.length > 2 * LIMITS.bodyEntries ? findTooWide(value, checksEach) : undefined;
+      const wide = mayBeWide ? findTooWide(value, checksEach) : undefined;
       const unstorable = request.maybeUnstorable ? findUnstorable(value, checksEach) : undefined;
       const refused = wide ?? unstorable;
       done(refused ? invalidRequest([refused]) : null, value);

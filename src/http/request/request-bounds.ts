@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { BoundedCache } from '../../domain/bounded-cache';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
@@ -6,7 +6,7 @@ import type { Foreground } from '../../foreground';
 import type { Log } from '../../log';
 import type { OwnRequests } from '../../own-requests';
 import { sendProblem } from './problem';
-import type { App } from './routing';
+import { type App, addRouteHooks } from './routing';
 
 /**
  * Which bound a route's requests count for.
@@ -50,28 +50,34 @@ export function boundRequests(
     return usage;
   };
 
-  app.addHook('onRequest', (request, reply, done) => {
-    const bound = boundOf(request);
-    const { caller } = request;
-    if (!caller || bound === 'sending' || own?.includes(request.headers)) return done();
-    const usage = usageOf(caller.workspaceId);
-    if (usage[bound] >= most[bound]) {
-      return done(tooMany(`${usage[bound]} ${bound} of this workspace are under way; wait for one to end`));
-    }
-    if (bound === 'requests' && !takeOne(usage, bounds.perSecond)) {
-      return done(tooMany(`This workspace makes more than ${bounds.perSecond} requests a second`));
-    }
-    countWhileOpen(usage, bound, reply);
-    const leave = bound === 'requests' ? foreground?.enter() : undefined;
-    if (leave) reply.raw.once('close', leave);
-    done();
+  app.addHook('onRoute', (route) => {
+    const { bound = 'requests' } = route.config ?? {};
+    if (bound !== 'sending') addRouteHooks(route, { onRequest: boundOnRequest(bound) });
   });
+
+  const boundOnRequest =
+    (ofRoute: Counted): onRequestHookHandler =>
+    (request, reply, done) => {
+      const { caller } = request;
+      if (!caller || own?.includes(request.headers)) return done();
+      const bound = boundOf(request, ofRoute);
+      const usage = usageOf(caller.workspaceId);
+      if (usage[bound] >= most[bound]) {
+        return done(tooMany(`${usage[bound]} ${bound} of this workspace are under way; wait for one to end`));
+      }
+      if (bound === 'requests' && !takeOne(usage, bounds.perSecond)) {
+        return done(tooMany(`This workspace makes more than ${bounds.perSecond} requests a second`));
+      }
+      countWhileOpen(usage, bound, reply);
+      const leave = bound === 'requests' ? foreground?.enter() : undefined;
+      if (leave) reply.raw.once('close', leave);
+      done();
+    };
 }
 
 /** A table is an import whatever route takes it, because it is stored for as long as it arrives. */
-function boundOf({ routeOptions, headers }: FastifyRequest): Bound {
-  const { bound = 'requests' } = routeOptions.config;
-  return bound === 'requests' && headers['content-type']?.startsWith('text/csv') ? 'imports' : bound;
+function boundOf({ headers }: FastifyRequest, ofRoute: Counted): Counted {
+  return ofRoute === 'requests' && headers['content-type']?.startsWith('text/csv') ? 'imports' : ofRoute;
 }
 
 interface Usage extends Record<Counted, number> {

@@ -1,8 +1,8 @@
 import { pipeline, Readable, Transform } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import type { FastifyRequest } from 'fastify';
-import { callerOf } from './caller';
-import type { App } from './routing';
+import type { FastifyRequest, onSendHookHandler, preSerializationHookHandler } from 'fastify';
+import { type AuthKind, callerOf } from './caller';
+import { type App, addRouteHooks } from './routing';
 
 /** Whether the caller may see addresses, and find by them. A viewer may not (api.md 17). */
 export const seesAddresses = (request: FastifyRequest): boolean => callerOf(request).role !== 'viewer';
@@ -12,27 +12,36 @@ export const seesAddresses = (request: FastifyRequest): boolean => callerOf(requ
  * where answers are made, so that a new endpoint cannot forget it.
  */
 export function maskForViewers(app: App): void {
-  app.addHook('preSerialization', (request, _reply, payload, done) => {
-    if (!isMasked(request)) return done(null, payload);
-    let masked: unknown;
-    try {
-      masked = maskedValue(payload);
-    } catch (error) {
-      return done(error as Error);
-    }
-    done(null, masked);
-  });
-  app.addHook('onSend', (request, _reply, payload, done) => {
-    if (!isMasked(request) || !(payload instanceof Readable)) return done(null, payload);
-    const masked = maskLines();
-    pipeline(payload, masked, () => undefined);
-    done(null, masked);
+  app.addHook('onRoute', (route) => {
+    const { auth } = route.config ?? {};
+    // Templates are written for recipients and name none; what they name is the workspace's own.
+    if ((auth && UNSEEN.has(auth)) || route.schema?.operation?.tag === 'Templates') return;
+    addRouteHooks(route, { preSerialization: maskJson, onSend: maskStream });
   });
 }
 
-/** Templates are written for recipients and name none; what they name is the workspace's own. */
-const isMasked = ({ caller, routeOptions }: FastifyRequest): boolean =>
-  caller?.role === 'viewer' && routeOptions.schema?.operation?.tag !== 'Templates';
+/** Routes that admit no user, and so no viewer. */
+const UNSEEN: ReadonlySet<AuthKind> = new Set(['open', 'send', 'metrics']);
+
+const isViewer = ({ caller }: FastifyRequest): boolean => caller?.role === 'viewer';
+
+const maskJson: preSerializationHookHandler = (request, _reply, payload, done) => {
+  if (!isViewer(request)) return done(null, payload);
+  let masked: unknown;
+  try {
+    masked = maskedValue(payload);
+  } catch (error) {
+    return done(error as Error);
+  }
+  done(null, masked);
+};
+
+const maskStream: onSendHookHandler = (request, _reply, payload, done) => {
+  if (!isViewer(request) || !(payload instanceof Readable)) return done(null, payload);
+  const masked = maskLines();
+  pipeline(payload, masked, () => undefined);
+  done(null, masked);
+};
 
 /** Line by line, because a chunk may end within an address. Lines of CSV and of events are short. */
 function maskLines(): Transform {
