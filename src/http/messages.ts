@@ -93,7 +93,7 @@ const listMessages: Operation = {
   tag: 'Messages',
   summary: 'List messages',
   description:
-    'Newest first. `from` and `to` bound the time of acceptance if they are times, and are addresses otherwise. A page may hold fewer messages than `limit`, even none, while `next` is not null: then many messages were looked at, and few of them are what was asked for. The end is where `next` is null.',
+    'Newest first. `from` and `to` bound the time of acceptance if they are times, and are addresses otherwise; an email address in `to` is compared without letter case. A page may hold fewer messages than `limit`, even none, while `next` is not null: then many messages were looked at, and few of them are what was asked for. The end is where `next` is null.',
   parameters: { channel: 'sms', state: 'accepted', campaign: 'spring-sale', limit: '20' },
   answers: {
     200: json('A page of messages.', messages, {

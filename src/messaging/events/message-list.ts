@@ -2,10 +2,12 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { MessageList } from '../../contracts/messages';
 import { LIMITS } from '../../domain/limits';
 import type { MessageState } from '../../domain/message';
+import { addressKey } from '../../domain/suppression';
 import { timeOfId } from '../../storage/new-id';
 import { isText } from '../model/hashed-text';
 import type { MessagingTables } from '../model/tables';
 import { currentState } from './current-state';
+import { isToMixedCase } from './messages-to-person';
 import { type MessageRecord, RECORD_COLUMNS, type RecordRow, recordOf } from './tracking';
 
 type Condition = RawBuilder<boolean>;
@@ -22,12 +24,7 @@ export async function listMessages(
 ): Promise<{ messages: MessageRecord[]; next: string | null }> {
   const { indexed, judged } = conditionsOf(workspaceId, query);
   const lookedMax = judged.length === 0 ? query.limit + 1 : LIMITS.messagesLookedAt;
-  // The index knows the order of times only. What was accepted at the last of them is read whole, and put in order by id.
-  const looked = db
-    .selectFrom('messages as m')
-    .where((where) => where.and(indexed))
-    .orderBy('m.created_at', 'desc')
-    .fetch(lookedMax, 'with ties');
+  const looked = lookedAt(db, { indexed, to: query.to, max: lookedMax });
   const rows = await db
     .selectFrom(looked.selectAll().as('m'))
     .select(RECORD_COLUMNS)
@@ -50,19 +47,59 @@ export async function listMessages(
   return { messages: page, next: end && end.count >= lookedMax ? end.id : null };
 }
 
+/**
+ * The newest of the messages that the index finds. It knows the order of times only: what was accepted at the last of them
+ * is read whole, and put in order by id.
+ */
+function lookedAt(
+  db: Kysely<MessagingTables>,
+  { indexed, to, max }: { indexed: Condition[]; to: MessageList['to']; max: number },
+) {
+  const every = db.selectFrom('messages as m');
+  const newest = (messages: typeof every) =>
+    messages
+      .where((where) => where.and(indexed))
+      .orderBy('m.created_at', 'desc')
+      .fetch(max, 'with ties');
+  if (typeof to !== 'string') return newest(every);
+  const key = addressKey(to);
+  const toKey = newest(every.where(isText(sql`m.to_address`, sql`${key}::text`)));
+  if (!key.includes('@')) return toKey;
+  // Email addresses that were not written in lower case have an index of their own. It has no times, so that the planner
+  // would rather read the workspace by age: what stands behind an offset is found by this index alone.
+  const mixed = db
+    .selectFrom('messages')
+    .selectAll()
+    .where(isToMixedCase([key]))
+    .offset(0);
+  const both = db
+    .selectFrom(toKey.selectAll().as('exact'))
+    .selectAll()
+    .unionAll(
+      db
+        .selectFrom(
+          newest(db.selectFrom(mixed.as('m')))
+            .selectAll()
+            .as('mixed'),
+        )
+        .selectAll(),
+    );
+  return db.selectFrom(both.as('m')).orderBy('m.created_at', 'desc').fetch(max, 'with ties');
+}
+
 function conditionsOf(
   workspaceId: string,
   { channel, campaign, state, from, to, cursor }: MessageList,
 ): { indexed: Condition[]; judged: Condition[] } {
   const indexed = [sql<boolean>`m.workspace_id = ${workspaceId}`];
   const judged: Condition[] = [];
-  // Uses one index, the most selective first. Combining two rare conditions could read all rows of one of them.
-  let isFound = false;
+  // Uses one index, the most selective first: an address is. Combining two rare conditions could read all rows of one of
+  // them.
+  let isFound = typeof to === 'string';
   const find = (condition: Condition) => {
     (isFound ? judged : indexed).push(condition);
     isFound = true;
   };
-  if (typeof to === 'string') find(isText(sql`m.to_address`, sql`${to}::text`));
   if (campaign !== undefined) find(sql`m.campaign = ${campaign}`);
   if (state !== undefined && isBadEnd(state)) find(sql`m.ended = ${state}`);
   else if (state !== undefined) judged.push(stateIs(state));

@@ -15,8 +15,14 @@ interface Person {
 export type PersonMessage = TrackedMessage & { body?: string | undefined };
 
 /**
- * SQL: ids of the messages to a person, however an email address was written. The two parts have an index each: the second
- * holds only addresses that are not in lower case, which are few.
+ * SQL: a message to an email address among `keys` that was not written in lower case. An index finds it, which holds only
+ * such addresses; they are few.
+ */
+export const isToMixedCase = (keys: readonly string[]): RawBuilder<boolean> => sql`
+  (to_address <> lower(to_address collate "C") and lower(to_address collate "C") = any(${[...keys]}::text[]))`;
+
+/**
+ * SQL: ids of the messages to a person, however an email address was written. The two parts have an index each.
  */
 export const idsOfMessagesTo = (
   { workspaceId, addresses }: Person,
@@ -26,8 +32,7 @@ export const idsOfMessagesTo = (
   where ${isAmongTexts(sql`to_address`, addresses)} and workspace_id = ${workspaceId} and ${also}
   union
   select id from messages
-  where to_address <> lower(to_address collate "C") and lower(to_address collate "C") = any(${[...addresses]}::text[])
-    and workspace_id = ${workspaceId} and ${also}`;
+  where ${isToMixedCase(addresses)} and workspace_id = ${workspaceId} and ${also}`;
 
 /** Messages to a person with their events, oldest first, from behind the one with the id `after`. */
 export async function readMessagesTo(

@@ -29,13 +29,13 @@ describeWithDatabase('a list of messages', (database) => {
   });
   afterAll(() => storage.close());
 
-  const list = (query: Partial<MessageList>) =>
-    listMessages(storage.tables<MessagingTables>(), 'w', { limit: 50, ...query } as MessageList);
+  const list = (query: Partial<MessageList>, workspaceId = 'w') =>
+    listMessages(storage.tables<MessagingTables>(), workspaceId, { limit: 50, ...query } as MessageList);
 
-  async function listAll(query: Partial<MessageList>) {
+  async function listAll(query: Partial<MessageList>, workspaceId?: string) {
     const all = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const { messages, next } = await list(cursor ? { ...query, cursor } : query);
+      const { messages, next } = await list(cursor ? { ...query, cursor } : query, workspaceId);
       all.push(...messages);
       cursor = next;
     }
@@ -59,6 +59,35 @@ describeWithDatabase('a list of messages', (database) => {
     expect(order).toEqual([...order].sort().reverse());
     expect(new Set(found.map(({ uid }) => uid)).size).toBe(count);
     expect(found).toHaveLength(count);
+  });
+
+  describe('asked for an email address', () => {
+    const WRITTEN = ['ann@example.com', 'Ann@Example.com', 'ANN@EXAMPLE.COM', 'ann.b@example.com'];
+
+    beforeAll(async () => {
+      const ids = Array.from({ length: 80 }, (_, n) => newId('msg', FIRST_MS + n));
+      await sql`
+        insert into messages (id, workspace_id, uid, channel, to_address, from_address, params, campaign, class,
+          payload_hash, state, lane, accepted_seq, created_at)
+        select (${ids}::text[])[n + 1], case when n < 60 then 'mail' else 'other' end, 'm' || n, 'email',
+          (${WRITTEN}::text[])[n % 4 + 1], 'b', '{}', case when n < 8 then 'c' end, 'marketing', 'h', 'sent', 'l', n,
+          ${new Date(FIRST_MS).toISOString()}::timestamptz + n / 10 * interval '1 second'
+        from generate_series(0, 79) n`.execute(storage.tables());
+    });
+
+    test.each(WRITTEN.slice(0, 3))('it has what was sent to %s, however it was written', async (to) => {
+      const found = await listAll({ to, limit: 7 }, 'mail');
+      const sent = Array.from({ length: 60 }, (_, n) => n).filter((n) => n % 4 < 3);
+      expect(found.map(({ uid }) => uid)).toEqual(sent.map((n) => `m${n}`).reverse());
+      const ofCampaign = await listAll({ to, campaign: 'c' }, 'mail');
+      expect(ofCampaign.map(({ uid }) => uid)).toEqual(['m6', 'm5', 'm4', 'm2', 'm1', 'm0']);
+    });
+
+    test('it has no message to another', async () => {
+      const found = await listAll({ to: 'ANN.B@example.com' }, 'mail');
+      expect(new Set(found.map(({ to }) => to))).toEqual(new Set(['ann.b@example.com']));
+      expect(await list({ to: 'nn@example.com' }, 'mail')).toEqual({ messages: [], next: null });
+    });
   });
 
   test('goes on behind a message that is deleted by now', async () => {
