@@ -181,6 +181,7 @@ const SAVING = [
   ...REFERENCES,
   'insecure_links',
   'no_audience',
+  'limit_reached',
   'dependency_down',
 ] as const;
 

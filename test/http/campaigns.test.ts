@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely';
 import { encodeCursor } from '../../src/contracts/common';
+import { LIMITS } from '../../src/domain/limits';
 import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, EMAIL, IN_AN_HOUR, SMS, VOICE } from './campaigns-rig';
 
@@ -291,5 +292,24 @@ describeWithDatabase('campaigns over HTTP', (database) => {
     await setRun(id, 'completed');
     expect(await remove()).toBeUndefined();
     expect((await act(draft, 'start')).body.code).toBe('contact_list_not_found');
+  });
+
+  test('a dry run finds no room for a new campaign where creating it would find none', async () => {
+    const as = 'ws_full';
+    const own = await newList([{ email: 'full@example.com', name: 'F', params: { CITY: 'Bern' } }], as);
+    const draft = body({ contactListId: [own], start: false });
+    const saved = await call('POST', '/api/campaign', draft, { as });
+    const dryRun = (content: object) => call('POST', '/api/campaign/dry-run', content, { as });
+    expect((await dryRun(draft)).status).toBe(200);
+    const campaignId = saved.body.data.id;
+    await sql`
+      insert into campaigns select made.*
+      from campaigns c, generate_series(2, ${LIMITS.campaignsPerWorkspace}) n,
+        jsonb_populate_record(c, jsonb_build_object('id', 'cmp_' || n)) made
+      where c.id = ${campaignId}`.execute(db());
+    const tried = await dryRun(draft);
+    expect([tried.status, tried.body.code]).toEqual([409, 'limit_reached']);
+    expect((await call('POST', '/api/campaign', draft, { as })).body.message).toBe(tried.body.message);
+    expect((await dryRun({ ...draft, campaignId })).status).toBe(200);
   });
 });

@@ -88,8 +88,7 @@ function createSave({ db, templates, senderRule, insecureLinks, launch, room, no
       return { ...summaryOf(earlier), warnings: await warningsAgain(workspaceId, earlier) };
     }
     await requireDue?.();
-    if (recipients) room.require(workspaceId);
-    if (!body.campaignId) await requireRoom(db, workspaceId, 'campaigns');
+    await requireRoomFor({ db, room }, workspaceId, body, recipients);
     const policy = await readPolicy(db, workspaceId);
     // Look up templates before the transaction, because that takes HTTP requests.
     const templatesFound = await lookUpTemplates(templates, workspaceId, contentOf(body));
@@ -128,10 +127,11 @@ function createSave({ db, templates, senderRule, insecureLinks, launch, room, no
 }
 
 /** Refuses what `save` would refuse, and stores nothing. */
-function createTryOut({ db, templates, senderRule, insecureLinks, dryRun, limited }: Deps) {
+function createTryOut({ db, templates, senderRule, insecureLinks, room, dryRun, limited }: Deps) {
   return async (workspaceId: string, body: CampaignBody, recipients?: InlineRecipients) => {
     const campaign = body.campaignId ? await readCampaign(db, workspaceId, body.campaignId) : undefined;
     if (campaign) await requireEditable(db, campaign);
+    await requireRoomFor({ db, room }, workspaceId, body, recipients);
     const policy = await readPolicy(db, workspaceId);
     const content: CampaignContent = { ...contentOf(body), ownListId: campaign?.ownListId };
     const templatesFound = await lookUpTemplates(templates, workspaceId, content);
@@ -156,6 +156,17 @@ function createTryOut({ db, templates, senderRule, insecureLinks, dryRun, limite
       }),
     );
   };
+}
+
+/** Fails with `limit_reached` where a new campaign, or contacts of its own, would be one too many. */
+async function requireRoomFor(
+  { db, room }: Pick<Deps, 'db' | 'room'>,
+  workspaceId: string,
+  { campaignId }: CampaignBody,
+  recipients: InlineRecipients | undefined,
+): Promise<void> {
+  if (recipients) room.require(workspaceId);
+  if (!campaignId) await requireRoom(db, workspaceId, 'campaigns');
 }
 
 const NO_OWN_AUDIENCE = { listId: null, members: 0 };
