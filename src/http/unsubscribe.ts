@@ -75,7 +75,7 @@ export function unsubscribeRoutes(links: Unsubscribe): (app: App) => void {
     app.post(
       '/u/:token',
       {
-        config,
+        config: { ...config, wanted: 'to unsubscribe, post the form List-Unsubscribe=One-Click' },
         schema: { operation: unsubscribeByLink, params, body: unsubscribeBody },
         bodyLimit: LIMITS.unsubscribeBodyBytes,
         onRequest: findSubscriber,

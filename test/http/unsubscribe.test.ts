@@ -82,6 +82,20 @@ describeWithDatabase('the link that unsubscribes', (database) => {
     },
   );
 
+  test.each([undefined, 'application/json'])(
+    'a post without a body, as %s, is told what to post, and unsubscribes nobody',
+    async (type) => {
+      const { statusCode, body } = await request(`${api.url}${path}`, {
+        method: 'POST',
+        headers: type === undefined ? {} : { 'content-type': type },
+      });
+      const { code, detail } = (await body.json()) as Record<string, string>;
+      expect([statusCode, code]).toEqual([400, 'malformed_body']);
+      expect(detail).toBe('The body is empty; to unsubscribe, post the form List-Unsubscribe=One-Click');
+      expect(await blocks()).toEqual([]);
+    },
+  );
+
   test('a person gets a page with one button, which leads to another page', async () => {
     const page = await api.call('GET', path, { headers: BROWSER });
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');

@@ -13,6 +13,8 @@ declare module 'fastify' {
      * being taken.
      */
     checksEach?: 'messages' | 'contacts' | 'recipients' | '';
+    /** What a caller that posts nothing should post, where a JSON object is not what the path is for. */
+    wanted?: string;
   }
   interface FastifyRequest {
     /** The body has such text where the route checks entries one by one, or may have it. */
@@ -51,8 +53,10 @@ export function parseJsonBodies(app: App): void {
   });
 
   app.addHook('preValidation', (request, _reply, done) => {
-    const missing = request.body === undefined && request.routeOptions.schema?.body !== undefined;
-    done(missing ? malformed('The body is empty; this path takes a JSON object') : undefined);
+    const { config, schema } = request.routeOptions;
+    const missing = request.body === undefined && schema?.body !== undefined;
+    const wanted = config.wanted ?? 'this path takes a JSON object';
+    done(missing ? malformed(`The body is empty; ${wanted}`) : undefined);
   });
 }
 
