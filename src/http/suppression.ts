@@ -204,7 +204,7 @@ const liftSuppression: Operation = {
   tag: 'Suppression',
   summary: 'Lift a suppression',
   description:
-    'The address may be written to again: in one scope if one is named, else in all. 404 when nothing was suppressed.',
+    'The address may be written to again: in one scope if one is named, else in all. 404 when there is no such entry; the message names the channels on which the address has others.',
   parameters: { channel: 'email', address: BLOCK.address },
   answers: {
     200: json(

@@ -198,6 +198,26 @@ describeWithDatabase('/api/suppression', (database) => {
     expect((await remove('channel=sms')).body.errors).toMatchObject([{ path: 'address', code: 'required' }]);
   });
 
+  test('removing what is not there says what is, and never the address', async () => {
+    const remove = async (query: string) => {
+      const { status, body } = await call('DELETE', `/api/suppression?${query}`);
+      expect([status, body.code]).toEqual([404, 'not_found']);
+      return body.message;
+    };
+    expect(await remove('channel=all&address=ann@example.com')).toBe(
+      'Nothing was lifted: this email address is not suppressed in this workspace. Search the list for a part of it, in case it was mistyped',
+    );
+    await add({ channel: 'sms', address: '+12025550101', reason: 'x' });
+    await add({ channel: 'voice', address: '+12025550101', reason: 'x', scope: 'sender:+12025550109' });
+    await add({ channel: 'voice', address: '+12025550101', reason: 'x', scope: 'sender:+12025550108' });
+    expect(await remove('channel=all&address=%2B1(202)5550101')).toBe(
+      'Nothing was lifted: this phone number has no suppression for channel all, but for sms (workspace), voice (sender). Name that channel to lift it',
+    );
+    expect(await remove('channel=sms&address=%2B12025550101&scope=sender:12345')).toBe(
+      'Nothing was lifted: this phone number has no suppression for channel sms with this scope, but for sms (workspace), voice (sender). Name that channel and scope to lift it',
+    );
+  });
+
   test('another workspace sees and removes nothing of it', async () => {
     await add({ channel: 'sms', address: '+12025550101', reason: 'x' });
     bearer = await bearerFor(service.identity, await newWorkspace(service.identity));

@@ -165,19 +165,39 @@ async function removeSuppressions(
   const ofSender = sender === undefined ? '' : senderKey(sender);
   const which = anySender ? sql<boolean>`true` : sql<boolean>`sender = ${ofSender}`;
   const removed = await liftSuppressions(db, { workspaceId, address, channel }, which, 'api');
-  if (removed === 0) throw new DomainError('not_found', 'This address is not suppressed on this channel');
-  let others = db
+  const others = await db
     .selectFrom('suppressions')
-    .select('id')
+    .select(['channel', sql<boolean>`sender = ''`.as('ofWorkspace')])
+    .distinct()
     .where('workspace_id', '=', workspaceId)
     .where(
       sql<boolean>`address in (${addressKey(address)}, ${erasedKeySql(workspaceId, sql`${addressKey(address)}`)})`,
+    )
+    .orderBy('channel')
+    .orderBy('ofWorkspace', 'desc')
+    .execute();
+  if (removed === 0) throw nothingLifted({ channel, address, anySender }, others);
+  const covers = (other: SuppressionChannel) => channel === 'all' || [channel, 'all'].includes(other);
+  return { removed, stillSuppressed: others.some((other) => covers(other.channel)) };
+}
+
+/** Names the address by its form only, because messages of errors are logged. */
+function nothingLifted(
+  { channel, address, anySender }: SuppressionKey,
+  others: readonly { channel: SuppressionChannel; ofWorkspace: boolean }[],
+): DomainError {
+  const what = address.includes('@') ? 'this email address' : 'this phone number';
+  if (others.length === 0)
+    return new DomainError(
+      'not_found',
+      `Nothing was lifted: ${what} is not suppressed in this workspace. Search the list for a part of it, in case it was mistyped`,
     );
-  if (channel !== 'all') others = others.where('channel', 'in', [channel, 'all']);
-  return {
-    removed,
-    stillSuppressed: (await others.executeTakeFirst()) !== undefined,
-  };
+  const [withScope, andScope] = anySender ? ['', ''] : [' with this scope', ' and scope'];
+  const present = others.map((other) => `${other.channel} (${other.ofWorkspace ? 'workspace' : 'sender'})`);
+  return new DomainError(
+    'not_found',
+    `Nothing was lifted: ${what} has no suppression for channel ${channel}${withScope}, but for ${present.join(', ')}. Name that channel${andScope} to lift it`,
+  );
 }
 
 function toRecord(row: Selectable<MessagingTables['suppressions']>): SuppressionRecord {
