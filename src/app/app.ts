@@ -115,7 +115,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   const service = openServiceGateways(
     {
       ...{ config, credentials: () => credentials, db: storage.tables<MessagingTables>() },
-      ...{ traceHeaders: tracing?.headers, own },
+      ...{ traceHeaders: tracing?.headers, own, log },
     },
     shutdown,
   );

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { appendIn } from '../audit/chain';
 import type {
   AskedStories,
   CampaignHolds,
@@ -20,7 +21,8 @@ import { LIMITS } from '../domain/limits';
 import type { Capability, Gateway } from '../gateway/gateway';
 import { type GatewayOptions, openGateway } from '../gateway/http-gateway';
 import { serviceAccess } from '../gateway/service-access';
-import { admitCampaigns, campaignAccess } from '../messaging/access/installation-secret';
+import type { Log } from '../log';
+import { admitCampaigns, campaignClient, type ReplacedKey } from '../messaging/access/installation-secret';
 import type { MessagingTables } from '../messaging/model/tables';
 import type { OwnRequests } from '../own-requests';
 import type { Shutdown } from './shutdown';
@@ -45,6 +47,7 @@ interface ServiceParts {
   db: Kysely<MessagingTables>;
   traceHeaders?: (() => Record<string, string>) | undefined;
   own: OwnRequests;
+  log: Log;
 }
 
 /**
@@ -73,6 +76,7 @@ export function openServiceGateways(parts: ServiceParts, shutdown: Shutdown): Se
     if (!account && parts.config.service.clientId === undefined && isOfOthers()) throw noAccess(workspaceId);
     const beforeToken = async () => {
       if (!(await hasAccess(workspaceId))) throw noAccess(workspaceId);
+      return undefined;
     };
     const { traceHeaders, own } = parts;
     const isOwn = !isElsewhere(parts.config.service) && !isElsewhere(account);
@@ -119,7 +123,7 @@ const noAccess = (workspaceId: string) =>
   );
 
 function gatewayOptions(
-  { config, credentials, db }: ServiceParts,
+  { config, credentials, db, log }: ServiceParts,
   workspaceId: string,
   account: ServiceAccount | undefined,
 ): GatewayOptions {
@@ -128,13 +132,36 @@ function gatewayOptions(
   if (account) return serviceAccess({ ...service, sessionCookie: undefined, ...account }, own);
   if (service.clientId !== undefined || !own || own.workspace.id === workspaceId)
     return serviceAccess(service, own);
-  const access = campaignAccess(own.client.secret, workspaceId);
+  const { secret } = own.client;
   return {
     ...serviceAccess(service, own),
-    ...access,
-    beforeToken: () => admitCampaigns(db, workspaceId, access),
+    ...campaignClient(secret, workspaceId),
+    beforeToken: () =>
+      admitCampaigns(db, workspaceId, secret, async (tx, key) => {
+        await recordReplaced(tx, workspaceId, key);
+        log.warn({ workspaceId, keyId: key.id, replaces: key.replaces }, KEY_REPLACED);
+      }),
   };
 }
+
+const KEY_REPLACED =
+  'The API key of the campaigns of a workspace was revoked, and they have made themselves another; to stop them, disable the client Campaigns or stop the workspace';
+
+const recordReplaced = (
+  tx: Transaction<MessagingTables>,
+  workspaceId: string,
+  { id, replaces }: ReplacedKey,
+): Promise<void> =>
+  appendIn(tx, {
+    workspaceId,
+    actor: { kind: 'system', id: null },
+    address: null,
+    requestId: null,
+    action: 'key.create',
+    object: { kind: 'key', id },
+    result: 'ok',
+    detail: { replaces },
+  });
 
 /**
  * Whether the account of FANFARE_CLIENT_ID belongs to this workspace. The operator names its workspace, or our

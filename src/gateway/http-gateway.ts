@@ -40,8 +40,8 @@ export interface GatewayOptions {
   traceHeaders?: (() => Record<string, string>) | undefined;
   /** Sent with every request that has a token. */
   ownHeaders?: Readonly<Record<string, string>> | undefined;
-  /** Runs before a token is requested; if it fails, the request for a token fails. */
-  beforeToken?: (() => Promise<void>) | undefined;
+  /** Runs before a token is requested; if it fails, the request for a token fails. The key in its answer is used from then on. */
+  beforeToken?: (() => Promise<{ apiKey: string } | undefined>) | undefined;
 }
 
 export function openGateway(options: GatewayOptions): Gateway {
@@ -67,11 +67,13 @@ class HttpGateway implements Gateway {
   private readonly transports = new Map<`${Endpoint} ${number}`, Transport>();
   private headersOfToken: { token?: Token } & Partial<Record<'send' | 'app', Record<string, string>>> = {};
   private readonly tokens: TokenSource;
+  private apiKey: string;
   readonly room = new OutboxRoom(() => this.askRoom());
   private readonly strangeSends = new UnexpectedResponses();
   private readonly strangeTokens = new UnexpectedResponses();
 
   constructor(private readonly options: GatewayOptions) {
+    this.apiKey = options.apiKey;
     this.tokens = new TokenSource(() => this.fetchToken());
   }
 
@@ -301,14 +303,15 @@ class HttpGateway implements Gateway {
       authorization: `Bearer ${token.accessToken}`,
       ...this.options.ownHeaders,
     };
-    if (base === 'send') headers['x-api-key'] = this.options.apiKey;
+    if (base === 'send') headers['x-api-key'] = this.apiKey;
     else if (this.options.sessionCookie) headers.cookie = `session_token=${this.options.sessionCookie}`;
     this.headersOfToken = { ...(ofToken === token ? this.headersOfToken : { token }), [base]: headers };
     return headers;
   }
 
   private async fetchToken(): Promise<Token> {
-    await this.options.beforeToken?.();
+    const admitted = await this.options.beforeToken?.();
+    if (admitted) this.apiKey = admitted.apiKey;
     return requestToken(this.transport('auth'), this.options, this.strangeTokens);
   }
 

@@ -97,7 +97,8 @@ const revokeApiKey: Operation = {
   access: { role: 'admin' },
   tag,
   summary: 'Revoke an API key',
-  description: 'At once here, and within 5 seconds on every process. Repeating it is harmless.',
+  description:
+    'At once here, and within 5 seconds on every process. Repeating it is harmless. The key `Campaigns`, with which the campaigns of the workspace send, is replaced by another one: to stop them, disable the client `Campaigns`.',
   parameters: { id: EXAMPLE.apiKeyId },
   answers: {
     200: json('Revoked.', changedApiKey, answered(200, 'API key revoked', { ...KEY, revokedAt: EXAMPLE.at })),

@@ -44,7 +44,13 @@ describeWithDatabase('whom a process sends for', (database) => {
 
   function gateways(env: Record<string, string>, own?: Credentials) {
     return openServiceGateways(
-      { config: readConfig(env), credentials: () => own, db, own: new OwnRequests() },
+      {
+        config: readConfig(env),
+        credentials: () => own,
+        db,
+        own: new OwnRequests(),
+        log: createLog('silent'),
+      },
       shutdown,
     );
   }

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { type Kysely, type Selectable, sql } from 'kysely';
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { MessagingTables } from '../model/tables';
 import { KEY_PREFIX_CHARS } from './api-keys';
 import type { Sealing } from './sealing';
@@ -80,31 +80,54 @@ export interface CampaignAccess {
   apiKey: string;
 }
 
-/**
- * Derives the credentials from a secret of the installation. Every process that knows the secret gets the same
- * ones, and nothing needs to be stored. One workspace's credentials do not reveal another's.
- */
-export function campaignAccess(installationSecret: string, workspaceId: string): CampaignAccess {
-  const derive = (what: string): Buffer =>
-    createHmac('sha256', installationSecret).update(`${what} of the campaigns of ${workspaceId}`).digest();
+const CLIENT_ID = 'cli_campaigns_';
+const KEY_ID = 'key_campaigns_';
+
+/** Both are derived from a secret of the installation, so that every process that knows it has the same client. */
+export function campaignClient(
+  installationSecret: string,
+  workspaceId: string,
+): Pick<CampaignAccess, 'clientId' | 'clientSecret'> {
   return {
-    clientId: `cli_campaigns_${workspaceId}`,
-    clientSecret: newSecret('ffs', derive('client')),
-    apiKey: newSecret('ffk', derive('key')),
+    clientId: `${CLIENT_ID}${workspaceId}`,
+    clientSecret: newSecret('ffs', derive(installationSecret, workspaceId, 'client')),
   };
 }
 
+/** The key that follows so many revoked ones, derived as the client is. */
+function campaignKey(installationSecret: string, workspaceId: string, revoked: number) {
+  const [what, end] = revoked === 0 ? ['key', ''] : [`key ${revoked}`, `_${revoked}`];
+  return {
+    id: `${KEY_ID}${workspaceId}${end}`,
+    apiKey: newSecret('ffk', derive(installationSecret, workspaceId, what)),
+  };
+}
+
+/** Nothing needs to be stored, and one workspace's credentials do not reveal another's. */
+const derive = (installationSecret: string, workspaceId: string, what: string): Buffer =>
+  createHmac('sha256', installationSecret).update(`${what} of the campaigns of ${workspaceId}`).digest();
+
+/** A key that was made because the one before it was revoked. */
+export interface ReplacedKey {
+  id: string;
+  replaces: string;
+}
+
 /**
- * Admits a workspace's campaigns with a client and a key that its administrators can see. Ending them stops the
- * campaigns. Repeated, it changes nothing. After the installation's secret was replaced, the former client
- * stays valid for a day, for processes that do not know the new secret yet.
+ * Admits a workspace's campaigns with a client and a key that its administrators can see. Disabling the client
+ * stops the campaigns until it is enabled again. A key that is revoked is replaced by another one, because no
+ * administrator can give the campaigns a key; `onReplaced` is called last in the transaction. Repeated, it changes
+ * nothing. After the installation's secret was replaced, the former client stays valid for a day, for processes
+ * that do not know the new secret yet.
  */
 export async function admitCampaigns(
   db: Kysely<MessagingTables>,
   workspaceId: string,
-  { clientId, clientSecret, apiKey }: CampaignAccess,
-): Promise<void> {
-  await db.transaction().execute(async (tx) => {
+  installationSecret: string,
+  onReplaced: (tx: Transaction<MessagingTables>, key: ReplacedKey) => Promise<void>,
+): Promise<CampaignAccess> {
+  const { clientId, clientSecret } = campaignClient(installationSecret, workspaceId);
+  const apiKey = await db.transaction().execute(async (tx) => {
     await sql`
       insert into api_clients (id, workspace_id, name)
       select ${clientId}, id, 'Campaigns' from workspaces where id = ${workspaceId}
@@ -117,11 +140,35 @@ export async function admitCampaigns(
       where client_id = ${clientId} and secret_hash <> ${hashSecret(clientSecret)} and valid_till is null`.execute(
       tx,
     );
-    await sql`
-      insert into api_keys (id, workspace_id, name, key_hash, prefix)
-      select 'key_campaigns_' || id, id, 'Campaigns', ${hashSecret(apiKey)}, ${apiKey.slice(0, KEY_PREFIX_CHARS)}
-      from workspaces where id = ${workspaceId}
-      on conflict (id) do update set key_hash = excluded.key_hash, prefix = excluded.prefix
-      where api_keys.key_hash <> excluded.key_hash`.execute(tx);
+    return admitKey(tx, workspaceId, installationSecret, onReplaced);
   });
+  return { clientId, clientSecret, apiKey };
+}
+
+/** Returns the workspace's present key. While the client is disabled, none is made. */
+async function admitKey(
+  tx: Transaction<MessagingTables>,
+  workspaceId: string,
+  installationSecret: string,
+  onReplaced: (tx: Transaction<MessagingTables>, key: ReplacedKey) => Promise<void>,
+): Promise<string> {
+  const { revoked } = await tx
+    .selectFrom('api_keys')
+    .select(sql<number>`count(*)::int`.as('revoked'))
+    .where('workspace_id', '=', workspaceId)
+    .where(sql<boolean>`starts_with(id, ${KEY_ID})`)
+    .where('revoked_at', 'is not', null)
+    .executeTakeFirstOrThrow();
+  const { id, apiKey } = campaignKey(installationSecret, workspaceId, revoked);
+  const { rows } = await sql<{ isNew: boolean }>`
+    insert into api_keys (id, workspace_id, name, key_hash, prefix)
+    select ${id}, w.id, 'Campaigns', ${hashSecret(apiKey)}, ${apiKey.slice(0, KEY_PREFIX_CHARS)}
+    from workspaces w join api_clients c on c.id = ${CLIENT_ID} || w.id and c.disabled_at is null
+    where w.id = ${workspaceId}
+    on conflict (id) do update set key_hash = excluded.key_hash, prefix = excluded.prefix
+    where api_keys.key_hash <> excluded.key_hash
+    returning xmax = 0 as "isNew"`.execute(tx);
+  if (rows[0]?.isNew && revoked > 0)
+    await onReplaced(tx, { id, replaces: campaignKey(installationSecret, workspaceId, revoked - 1).id });
+  return apiKey;
 }
