@@ -53,10 +53,10 @@ export function parseJsonBodies(app: App): void {
   });
 
   app.addHook('preValidation', (request, _reply, done) => {
+    if (request.body !== undefined) return done();
     const { config, schema } = request.routeOptions;
-    const missing = request.body === undefined && schema?.body !== undefined;
     const wanted = config.wanted ?? 'this path takes a JSON object';
-    done(missing ? malformed(`The body is empty; ${wanted}`) : undefined);
+    done(schema?.body ? malformed(`The body is empty; ${wanted}`) : undefined);
   });
 }
 
