@@ -4,7 +4,6 @@ import { parseOptedOutCodes } from './domain/opted-out-codes';
 import { ESCAPED, parseSmtpRelays } from './domain/smtp-relays';
 
 /** The kinds of values of variables (config.ts). Error messages never repeat a secret value. */
-export const port = z.coerce.number().int().min(0).max(65_535);
 export const httpUrl = z.url({
   protocol: /^https?$/,
   error: 'this must be an address such as https://fanfare.example.com',
@@ -20,9 +19,29 @@ export const issuerUrl = httpUrl.refine((value) => {
   const { protocol, hostname } = new URL(value);
   return protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }, 'this must be https, unless it is on this machine');
-export const rate = z.coerce.number().positive().max(100_000);
-/** A number of things, from one to the given most. */
-export const countUpTo = (most: number) => z.coerce.number().int().min(1).max(most);
+
+/** A whole number within these bounds. Spaces alone are refused, because JavaScript reads them as 0. */
+export const whole = (least: number, most = Number.MAX_SAFE_INTEGER) =>
+  numeric(
+    (value) => Number.isSafeInteger(value) && value >= least && value <= most,
+    `a whole number from ${least}${most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`}`,
+  );
+export const port = whole(0, 65_535);
+export const positive = (most: number) =>
+  numeric((value) => value > 0 && value <= most, `a number above 0, at most ${most}`);
+export const rate = positive(100_000);
+
+const SHOWN_MAX = 40;
+
+function numeric(isAllowed: (value: number) => boolean, what: string) {
+  return z.string().transform((text, context) => {
+    const value = text.trim() === '' ? Number.NaN : Number(text);
+    if (isAllowed(value)) return value;
+    const shown = text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+    context.addIssue({ code: 'custom', message: `this must be ${what}, not ${JSON.stringify(shown)}` });
+    return z.NEVER;
+  });
+}
 
 export const flag = z
   .enum(['true', 'false'])

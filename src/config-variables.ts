@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import {
   baseUrl,
-  countUpTo,
   domain,
   flag,
   hostAndPort,
@@ -10,12 +9,14 @@ import {
   openUrl,
   optedOutCodes,
   port,
+  positive,
   rate,
   secretsKeys,
   smtpRelays,
   tlvs,
   trustedProxies,
   urls,
+  whole,
 } from './config-values';
 import { VENDOR_KINDS } from './domain/account';
 import type { Channel } from './domain/channel';
@@ -50,10 +51,10 @@ export const VARIABLES = z.object({
   FANFARE_PUBLIC_URL: baseUrl.optional(),
   FANFARE_CONSOLE: z.enum(['on', 'off']).default('on'),
   FANFARE_METRICS_PORT: port.optional(),
-  FANFARE_TEMPORAL_METRICS_PORT: port.min(1).optional(),
+  FANFARE_TEMPORAL_METRICS_PORT: whole(1, 65_535).optional(),
   FANFARE_TRUST_PROXY: trustedProxies.optional(),
-  FANFARE_REQUESTS_PER_SECOND: countUpTo(1_000_000).default(LIMITS.requestsPerSecondDefault),
-  FANFARE_REQUESTS_AT_ONCE: countUpTo(100_000).default(LIMITS.requestsAtOnceDefault),
+  FANFARE_REQUESTS_PER_SECOND: whole(1, 1_000_000).default(LIMITS.requestsPerSecondDefault),
+  FANFARE_REQUESTS_AT_ONCE: whole(1, 100_000).default(LIMITS.requestsAtOnceDefault),
   FANFARE_INSECURE_LINKS: flag,
   FANFARE_AUTH_URL: baseUrl.optional(),
   FANFARE_SEND_URL: baseUrl.optional(),
@@ -77,14 +78,10 @@ export const VARIABLES = z.object({
   FANFARE_EMAIL_RATE: rate.optional(),
   FANFARE_SMS_RATE: rate.optional(),
   FANFARE_VOICE_RATE: rate.optional(),
-  FANFARE_VOICE_CONCURRENT_CALLS: z.coerce.number().int().min(1).max(100_000).optional(),
-  FANFARE_VOICE_ACCOUNT_CONCURRENT_CALLS: z.coerce.number().int().min(1).max(LIMITS.liveCallsMax).optional(),
-  FANFARE_CALL_FAULT_SECONDS: z.coerce.number().positive().max(86_400).optional(),
-  FANFARE_CALL_SILENCE_SECONDS: z.coerce
-    .number()
-    .positive()
-    .max(86_400)
-    .default(LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds),
+  FANFARE_VOICE_CONCURRENT_CALLS: whole(1, 100_000).optional(),
+  FANFARE_VOICE_ACCOUNT_CONCURRENT_CALLS: whole(1, LIMITS.liveCallsMax).optional(),
+  FANFARE_CALL_FAULT_SECONDS: positive(86_400).optional(),
+  FANFARE_CALL_SILENCE_SECONDS: positive(86_400).default(LIMITS.callLeaseSeconds + LIMITS.callGraceSeconds),
   FANFARE_EMAIL_HTTP_URL: httpUrl.optional(),
   FANFARE_EMAIL_HTTP_IDEMPOTENT: flag,
   FANFARE_SMS_HTTP_URL: httpUrl.optional(),
@@ -92,12 +89,7 @@ export const VARIABLES = z.object({
   FANFARE_VOICE_HTTP_URL: httpUrl.optional(),
   FANFARE_VOICE_HTTP_IDEMPOTENT: flag,
   FANFARE_SMTP_URL: smtpRelays.optional(),
-  FANFARE_SMTP_CONNECTIONS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(LIMITS.smtpConnectionsMax)
-    .default(LIMITS.smtpConnectionsDefault),
+  FANFARE_SMTP_CONNECTIONS: whole(1, LIMITS.smtpConnectionsMax).default(LIMITS.smtpConnectionsDefault),
   FANFARE_SMTP_HELO_NAME: domain.optional(),
   FANFARE_SMTP_DKIM_DOMAIN: domain.optional(),
   FANFARE_SMTP_DKIM_SELECTOR: domain.optional(),
@@ -108,8 +100,8 @@ export const VARIABLES = z.object({
   FANFARE_SMTP_LISTEN_TLS_KEY_FILE: z.string().optional(),
   FANFARE_SMTP_LISTEN_TLS_REQUIRED: flag,
   FANFARE_SMPP_URL: urls(/^smpps?$/).optional(),
-  FANFARE_SMPP_BINDS: z.coerce.number().int().min(1).max(50).default(1),
-  FANFARE_SMPP_WINDOW: z.coerce.number().int().min(1).max(1_000).default(50),
+  FANFARE_SMPP_BINDS: whole(1, 50).default(1),
+  FANFARE_SMPP_WINDOW: whole(1, 1_000).default(50),
   FANFARE_SMPP_MESSAGE_ID: z.enum(['auto', 'hex', 'decimal']).default('auto'),
   FANFARE_SMPP_TLVS: tlvs.optional(),
   FANFARE_KANNEL_URL: httpUrl.optional(),
@@ -143,12 +135,12 @@ export const VARIABLES = z.object({
   FANFARE_OIDC_CLIENT_SECRET: z.string().optional(),
   FANFARE_OIDC_ACR_VALUES: z.string().optional(),
   FANFARE_REQUIRE_TOTP: z.enum(['none', 'admin', 'all']).default('none'),
-  FANFARE_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
-  FANFARE_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
+  FANFARE_RETENTION_DAYS: whole(1, 36_500).optional(),
+  FANFARE_AUDIT_RETENTION_DAYS: whole(1, 36_500).optional(),
   FANFARE_SENDERS: z.enum(SENDER_MODES).default('open'),
   FANFARE_SPEECH: z.enum(['none', 'espeak-ng']).default('none'),
-  FANFARE_SIMULATOR_SEED: z.coerce.number().int().min(0).default(1),
-  FANFARE_SIMULATOR_LATENCY_MS: z.coerce.number().int().min(0).max(60_000).default(20),
+  FANFARE_SIMULATOR_SEED: whole(0).default(1),
+  FANFARE_SIMULATOR_LATENCY_MS: whole(0, 60_000).default(20),
   FANFARE_WORKER_BUILD_ID: z
     .string()
     .regex(/^[\w.+-]{1,100}$/, 'use 1 to 100 letters, digits, and . _ + -')
