@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { ROLES, SCOPES } from '../domain/access';
 import { CHANNELS } from '../domain/channel';
@@ -67,9 +67,9 @@ export function addAccessCommands(program: Command): void {
     {
       usage: 'create',
       description: 'create an API key, which is printed once',
-      options: [new Option('--name <name>', 'what lists show').makeOptionMandatory()],
-      run: async (api, _, { name }) =>
-        members((await api.post('/api/admin/api-keys', { name }, anyRow)).data),
+      options: [new Option('--name <name>', 'what lists show').makeOptionMandatory(), scopesOption()],
+      run: async (api, _, { name, scopes }) =>
+        members((await api.post('/api/admin/api-keys', { name, scopes }, anyRow)).data),
     },
     {
       usage: 'revoke <id>',
@@ -184,15 +184,21 @@ export function addAdminCommands(program: Command): void {
     .command('create')
     .description('create a client; its secret is printed once')
     .requiredOption('--name <name>', 'what lists show')
-    .addOption(
-      new Option(
-        '--scopes <scope...>',
-        'what it may do; without them all but suppression:lift and policy',
-      ).choices(SCOPES),
-    )
+    .addOption(scopesOption())
     .option('--json', 'print the client as JSON')
     .action((options: ClientOptions) => withApi(openInstance(), (api) => createClient(api, options)));
 }
+
+/** Scopes have commas or spaces between them. Nothing but commas is refused: what has no scope may do nothing. */
+const scopesOption = () =>
+  new Option('--scopes <scope...>', 'what it may do; without them all but suppression:lift and policy')
+    .choices(SCOPES)
+    .argParser((value: string, before?: string[]) => {
+      const given = value.split(/[,\s]+/).filter((one) => one !== '');
+      if (given.length > 0 && given.every((one) => (SCOPES as readonly string[]).includes(one)))
+        return [...(before ?? []), ...given];
+      throw new InvalidArgumentError(`Allowed choices are ${SCOPES.join(', ')}.`);
+    });
 
 interface UserOptions {
   email: string;

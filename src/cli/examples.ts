@@ -67,7 +67,7 @@ export const EXAMPLES: Record<string, string> = {
   'client disable': 'cli_01kbn1x444zs7bz3z3q',
   'client enable': 'cli_01kbn1x444zs7bz3z3q',
   'key list': '--limit 50',
-  'key create': '--name "Shop backend"',
+  'key create': '--name "Shop backend" --scopes read,send',
   'key revoke': 'key_01kbn1x444zs7bz3z3q',
   'workspace list': '--json',
   'workspace create': '"Second shop" --email grace@example.com',

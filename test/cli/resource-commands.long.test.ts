@@ -131,6 +131,37 @@ describeWithDatabase('commands over HTTP', (database) => {
   );
 
   test(
+    'a key and a client have the scopes that are asked for, with commas or spaces between them',
+    async () => {
+      const scopesOf = async (list: string, id: unknown) =>
+        (await json<{ id: string; scopes: string[] }[]>(`${list} list`)).find((one) => one.id === id)?.scopes;
+      for (const what of ['key', 'client']) {
+        const named = `${what} create --name Shop`;
+        for (const given of ['read,suppression:lift', 'read suppression:lift', 'read, suppression:lift']) {
+          const { id } = await json(`${named} --scopes ${given}`);
+          expect([what, given, await scopesOf(what, id)]).toEqual([
+            what,
+            given,
+            ['read', 'suppression:lift'],
+          ]);
+        }
+        const { id } = await json(named);
+        expect(await scopesOf(what, id)).not.toContain('policy');
+        for (const wrong of ['read,sned', 'read sned', 'Read', ',']) {
+          const { code, err } = await fanfare(`${named} --scopes ${wrong}`);
+          expect([wrong, code, err]).toEqual([
+            wrong,
+            2,
+            expect.stringMatching(/Allowed choices are read, .*policy/),
+          ]);
+        }
+        expect((await fanfare(`${what} create --help`)).out).toContain('without them all but');
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'commands use a new secret of the client of credentials.json by its variable alone',
     async () => {
       const own = JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8'));
@@ -241,6 +272,7 @@ describe('completion', () => {
     expect(await completed('campaign', 'dr')).toEqual(['dry-run']);
     expect(await completed('message', 'list', '--sta')).toEqual(['--state']);
     expect(await completed('message', 'list', '--state', 'deliv')).toEqual(['delivered']);
+    expect(await completed('key', 'create', '--scopes', 'suppression:l')).toEqual(['suppression:lift']);
   });
 
   test.each(['zsh', 'fish'])('a script for %s names every command', async (shell) => {
