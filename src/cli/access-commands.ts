@@ -5,12 +5,15 @@ import { ROLES, SCOPES } from '../domain/access';
 import { CHANNELS } from '../domain/channel';
 import type { ApiClient } from './api-client';
 import { print, withApi } from './command';
+import { UsageError } from './failure';
 import { openInstance } from './instance';
 import {
   addResource,
   anyNumber,
   anyRow,
   members,
+  type Options,
+  type Outcome,
   type ResourceCommand,
   readRows,
   rowLimit,
@@ -130,16 +133,13 @@ function addSenderCommands(program: Command): void {
     listOf('/api/sender-limit', ['channel', 'sender', 'rate', 'burst', 'concurrentCalls', 'updatedAt']),
     {
       usage: 'set <sender>',
-      description: 'limit how fast a sender is used',
+      description: 'limit how fast a sender is used, in place of what was set; "off" is no limit',
       options: [
         channel(),
-        new Option('--rate <number>', 'a second: emails, SMS segments or calls').argParser(anyNumber),
-        new Option('--concurrent-calls <number>', 'calls at the same time').argParser(anyNumber),
+        new Option('--rate <number>', 'a second: emails, SMS segments or calls').argParser(numberOrOff),
+        new Option('--concurrent-calls <number>', 'calls at the same time').argParser(numberOrOff),
       ],
-      run: async (api, [sender], { channel: of, rate, concurrentCalls }) => {
-        const body = { channel: of, sender, rate, concurrentCalls };
-        return members((await api.put('/api/sender-limit', body, anyRow)).data);
-      },
+      run: setSenderLimit,
     },
     {
       usage: 'lift <sender>',
@@ -152,6 +152,32 @@ function addSenderCommands(program: Command): void {
     },
   ]);
 }
+
+/** `PUT` replaces all limits, and one that is absent is none: a line without any would lift them all. */
+async function setSenderLimit(
+  api: ApiClient,
+  [sender]: string[],
+  { channel, rate, concurrentCalls }: Options,
+): Promise<Outcome> {
+  if (rate === undefined && concurrentCalls === undefined) {
+    throw new UsageError(
+      'One of --rate <number> and --concurrent-calls <number> is needed',
+      'To use the sender without a limit, run it with `--rate off`; to give it the limit of its channel again, `fanfare sender-limit lift`.',
+    );
+  }
+  if (concurrentCalls !== undefined && channel !== 'voice')
+    throw new UsageError('--concurrent-calls is of voice alone', 'Leave it out, and give --rate.');
+  const body = { channel, sender, rate: limitOf(rate), concurrentCalls: limitOf(concurrentCalls) };
+  const { data } = await api.put('/api/sender-limit', body, anyRow);
+  const limits = channel === 'voice' ? ['rate', 'concurrentCalls'] : ['rate'];
+  const none = Object.fromEntries(
+    limits.flatMap((one) => (data[one] === null ? [[one, 'not limited']] : [])),
+  );
+  return { data, lines: members({ ...data, ...none }).lines };
+}
+
+const numberOrOff = (value: string) => (value === 'off' ? value : anyNumber(value));
+const limitOf = (given: number | 'off' | undefined) => (given === 'off' ? undefined : given);
 
 const listOf = (path: string, columns: string[]): ResourceCommand => ({
   usage: 'list',

@@ -247,6 +247,31 @@ describeWithDatabase('commands over HTTP', (database) => {
   );
 
   test(
+    'the limit of a sender is not set without a number, and is taken off by "off"',
+    async () => {
+      const rate = async () => (await json<{ rate: number }[]>('sender-limit list')).map((one) => one.rate);
+      await json('sender-limit set 12345 --channel sms --rate 5');
+      const { code, err, out } = await fanfare('sender-limit set 12345 --channel sms --json');
+      expect([code, JSON.parse(out)]).toEqual([2, expect.objectContaining({ code: 'usage' })]);
+      expect(err).toMatch(/--rate <number>.*--rate off.*sender-limit lift/s);
+      expect(await rate()).toEqual([5]);
+      const { out: said } = await fanfare('sender-limit set 12345 --channel sms --rate off');
+      expect(said).toMatch(/^rate +not limited$/m);
+      expect(said).not.toContain('concurrentCalls');
+      expect(await rate()).toEqual([null]);
+      const voice = await fanfare('sender-limit set +12025550123 --channel voice --concurrent-calls 3');
+      expect(voice.out).toMatch(/^rate +not limited\nconcurrentCalls +3$/m);
+      const ofCalls = await fanfare('sender-limit set 12345 --channel sms --concurrent-calls off');
+      expect([ofCalls.code, ofCalls.err]).toEqual([2, expect.stringContaining('of voice alone')]);
+      for (const wrong of ['none', '0', '-1'])
+        expect((await fanfare(`sender-limit set 12345 --channel sms --rate ${wrong}`)).code).not.toBe(0);
+      await json('sender-limit lift 12345 --channel sms');
+      await json('sender-limit lift +12025550123 --channel voice');
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'a refusal ends with 1, a wrong command line with 2',
     async () => {
       const refused = await fanfare('message show none');
