@@ -12,6 +12,7 @@ import { printFailure, reportFailure, USAGE_ERROR } from './failure';
 import { repeatDemo } from './first-demo';
 import { migrateDatabase, runDoctor, runParts } from './loaded-when-run';
 import { addMessageCommands, addStopCommand, addSuppressionCommands } from './message-commands';
+import { refuseMisusedOptions } from './misused-options';
 import { addTemplateCommands } from './template-commands';
 import { addWebhookCommands } from './webhook-commands';
 
@@ -57,6 +58,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 
   addCompletionCommand(program);
   addExamples(program);
+  refuseMisusedOptions(program);
 
   try {
     await program.parseAsync(argv);

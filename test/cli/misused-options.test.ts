@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runFanfare } from '../support/fanfare-command';
+
+/** Proves that a command line which does not say what its writer means is refused before anything is asked of an instance. */
+
+describe('a command', () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'fanfare-misused-'));
+  afterAll(() => rmSync(dataDir, { recursive: true }));
+  const fanfare = (...args: string[]) => runFanfare(args, { FANFARE_DATA_DIR: dataDir }).ended;
+
+  test.each([
+    // From a variable of the shell that is not set, which would lift the block for every sender.
+    [['suppression', 'lift', 'ada@example.com', '--sender', '']],
+    [['suppression', 'add', 'ada@example.com', '--sender', ' ']],
+    [['audit', 'export', '--from', '']],
+    [['contacts', 'list', '--search=']],
+    [['campaign', 'retry-failed', 'cmp_1', '--code', 'sms_4', '']],
+  ])('refuses an option whose value is empty: %j', async (args) => {
+    expect(await fanfare(...args)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^error: option '--\w+ <.*>' has an empty value/),
+    });
+  });
+
+  test('refuses an argument that is empty, and says which', async () => {
+    for (const args of [
+      ['contacts', 'erase', ''],
+      ['webhook', 'redeliver', 'whk_1', ' '],
+    ])
+      expect(await fanfare(...args)).toMatchObject({
+        code: 2,
+        err: expect.stringMatching(/^error: argument '(id|delivery)' is empty/),
+      });
+  });
+
+  test.each([
+    [['stop', '--reason', '--status']],
+    [['stop', '--reason', '--end']],
+    [['webhook', 'create', 'https://shop.example/hook', '--event', '--json']],
+    [['contacts', 'list', '--search', '--help']],
+  ])('takes no option of its own for a value: %j', async (args) => {
+    expect(await fanfare(...args)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^error: option '--\w+ <.*>' argument missing/),
+    });
+  });
+});
