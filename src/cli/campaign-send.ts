@@ -82,13 +82,19 @@ async function campaignOf(api: ApiClient, { channel, template, from, name, param
 }
 
 function paramsOf(given: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    given.map((one) => {
-      const at = one.indexOf('=');
-      if (at > 0) return [one.slice(0, at), one.slice(at + 1)];
+  const params = new Map<string, string>();
+  for (const one of given) {
+    const at = one.indexOf('=');
+    if (at <= 0) {
       throw new UsageError(`--param ${printable(one)} has no value`, 'Write it as --param NAME=value.');
-    }),
-  );
+    }
+    const [name, value] = [one.slice(0, at), one.slice(at + 1)];
+    if ((params.get(name) ?? value) !== value) {
+      throw new UsageError(`--param ${printable(name)} is given two values`, 'Leave one of them out.');
+    }
+    params.set(name, value);
+  }
+  return Object.fromEntries(params);
 }
 
 async function recipientsOf({ to, channel }: SendOptions): Promise<unknown[]> {

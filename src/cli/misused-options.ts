@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander';
+import { printable } from './command';
 
 /**
  * Refuses lines that commander takes, but that do something else than their writer means. Most come from a variable of a shell
@@ -27,6 +28,10 @@ function misuseOf(option: Option, values: readonly string[], flags: readonly (st
   // Commander takes what comes next: `stop --reason --end` would stop the workspace.
   if (values.some((value) => flags.includes(value))) return `${named} argument missing`;
   if (values.some(isEmpty)) return `${named} has an empty value`;
+  // Commander keeps the last one: of two channels to suppress an address on, the first would go on being written to.
+  const [first, another] = new Set(values);
+  if (!option.variadic && another !== undefined)
+    return `${named} is given twice, as ${printable(String(first))} and ${printable(another)}`;
   return undefined;
 }
 

@@ -46,4 +46,24 @@ describe('a command', () => {
       err: expect.stringMatching(/^error: option '--\w+ <.*>' argument missing/),
     });
   });
+
+  test('refuses an option that is given twice with different values, unless it takes several', async () => {
+    const twice = await fanfare('message', 'list', '--state', 'failed', '--state', 'undelivered', '--json');
+    expect([twice.code, twice.err]).toEqual([
+      2,
+      expect.stringContaining("error: option '--state <state>' is given twice, as failed and undelivered"),
+    ]);
+    expect(JSON.parse(twice.out)).toMatchObject({ result: 'error', code: 'usage' });
+    for (const args of [
+      ['message', 'list', '--state', 'failed', '--state', 'failed', '--json', '--json'],
+      ['campaign', 'retry-failed', 'cmp_1', '--code', 'a', '--code', 'b'],
+    ])
+      expect((await fanfare(...args)).err).toContain('Nothing says where the instance is');
+    const send = ['campaign', 'send', '--channel', 'sms', '--template', 'x', '--from', '1', '--to', '+1202'];
+    const said = await runFanfare([...send, '--param', 'code=A', 'other=', 'code=B'], {
+      ...{ FANFARE_APP_URL: 'http://127.0.0.1:1', FANFARE_CLIENT_ID: 'x', FANFARE_CLIENT_SECRET: 'x' },
+      FANFARE_DATA_DIR: dataDir,
+    }).ended;
+    expect(said).toMatchObject({ code: 2, err: expect.stringContaining('--param code is given two values') });
+  });
 });
