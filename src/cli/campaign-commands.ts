@@ -134,12 +134,11 @@ function addSteering(campaign: Command): void {
     .action((id, options) => withApi(openBackend(), (api) => releaseCampaign(api, id, options)));
 
   campaign
-    .command('pace <id> <per-second>')
+    .command('pace <id>')
     .description('change how many recipients are taken on a second; "off" lifts the limit')
+    .argument('<per-second>', '', paceOf)
     .option('--json', 'print the answer as JSON')
-    .action((id, pace, options) =>
-      withApi(openBackend(), (api) => changePace(api, id, paceOf(pace), options)),
-    );
+    .action((id, pace, options) => withApi(openBackend(), (api) => changePace(api, id, pace, options)));
 
   campaign
     .command('report <id>')

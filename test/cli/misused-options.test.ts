@@ -66,4 +66,13 @@ describe('a command', () => {
     }).ended;
     expect(said).toMatchObject({ code: 2, err: expect.stringContaining('--param code is given two values') });
   });
+
+  test('refuses a pace that is none, and says what it must be', async () => {
+    for (const pace of ['fast', '0', '-1', '1,5'])
+      expect(await fanfare('campaign', 'pace', 'cmp_1', pace)).toMatchObject({
+        code: 2,
+        err: expect.stringMatching(/^error: .*'per-second'.* It must be a number up to \d+, or "off"\./),
+      });
+    expect((await fanfare('campaign', 'pace', 'cmp_1', 'off')).err).toContain('where the instance is');
+  });
 });
