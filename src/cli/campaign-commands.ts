@@ -144,8 +144,12 @@ function addSteering(campaign: Command): void {
     .command('report <id>')
     .description('print counts, and write the recipients to a file')
     .option('--csv <file>', 'where to write the recipients')
-    .addOption(new Option('--channel <channel>', 'recipients on this channel only').choices(CHANNELS))
-    .addOption(new Option('--state <state>', 'recipients in this state only').choices(RECIPIENT_STATES))
+    .addOption(
+      new Option('--channel <channel>', 'of the file: recipients on this channel only').choices(CHANNELS),
+    )
+    .addOption(
+      new Option('--state <state>', 'of the file: recipients in this state only').choices(RECIPIENT_STATES),
+    )
     .option('--json', 'print the counts as JSON')
     .action((id, options) => withApi(openBackend(), (api) => reportCampaign(api, id, options)));
 }

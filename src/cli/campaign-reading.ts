@@ -11,6 +11,7 @@ import {
   summaryTable,
 } from './campaign-report';
 import { print, printable } from './command';
+import { UsageError } from './failure';
 
 /** Commands that ask once. */
 
@@ -46,6 +47,12 @@ export interface ReportOptions {
  */
 export async function reportCampaign(api: ApiClient, id: string, options: ReportOptions): Promise<void> {
   const { csv, channel, state, json } = options;
+  if (csv === undefined && (channel ?? state) !== undefined) {
+    throw new UsageError(
+      '--channel and --state choose the recipients of a file, and --csv <file> names none',
+      'Add --csv <file>, or leave them out: the counts are of all channels and states.',
+    );
+  }
   const { data } = await api.get(pathOf(id), campaignDetail);
   const query = new URLSearchParams({ ...(channel ? { channel } : {}), ...(state ? { state } : {}) });
   if (csv !== undefined) await api.getFile(`${pathOf(id)}/recipients.csv?${query}`, resolve(csv));

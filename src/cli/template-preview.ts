@@ -10,6 +10,7 @@ import { StartupError } from '../startup-error';
 import type { ApiClient } from './api-client';
 import { print, withApi } from './command';
 import { drawProgram } from './draw-program';
+import { UsageError } from './failure';
 import { readJsonObject } from './json-input';
 import { readTemplateFile } from './template-file';
 
@@ -40,11 +41,17 @@ export async function previewTemplate(
   source: string,
   { params: from, version, json }: PreviewOptions,
 ): Promise<void> {
+  const isFile = source.endsWith('.json') || existsSync(source);
+  if (isFile && version !== undefined) {
+    throw new UsageError(
+      `--version is of a stored template, and ${source} is a file`,
+      'Name the template by its id, or leave --version out.',
+    );
+  }
   const values = valuesOf(from === undefined ? {} : await readJsonObject(from));
-  const shown =
-    source.endsWith('.json') || existsSync(source)
-      ? await previewFile(source, values)
-      : await withApi(open(), (api) => previewStored(api, source, { params: values, version }));
+  const shown = isFile
+    ? await previewFile(source, values)
+    : await withApi(open(), (api) => previewStored(api, source, { params: values, version }));
   const flow = shown.xml === undefined ? undefined : drawingOf(shown.xml);
   print(json, flow ? { ...shown, flow } : shown, linesOf(shown, flow));
 }

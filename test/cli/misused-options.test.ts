@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runFanfare } from '../support/fanfare-command';
@@ -9,6 +9,12 @@ describe('a command', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'fanfare-misused-'));
   afterAll(() => rmSync(dataDir, { recursive: true }));
   const fanfare = (...args: string[]) => runFanfare(args, { FANFARE_DATA_DIR: dataDir }).ended;
+  /** With an instance to ask, which would not answer. */
+  const fanfareAsClient = (...args: string[]) =>
+    runFanfare(args, {
+      ...{ FANFARE_DATA_DIR: dataDir, FANFARE_APP_URL: 'http://127.0.0.1:1' },
+      ...{ FANFARE_CLIENT_ID: 'x', FANFARE_CLIENT_SECRET: 'x' },
+    }).ended;
 
   test.each([
     // From a variable of the shell that is not set, which would lift the block for every sender.
@@ -60,11 +66,10 @@ describe('a command', () => {
     ])
       expect((await fanfare(...args)).err).toContain('Nothing says where the instance is');
     const send = ['campaign', 'send', '--channel', 'sms', '--template', 'x', '--from', '1', '--to', '+1202'];
-    const said = await runFanfare([...send, '--param', 'code=A', 'other=', 'code=B'], {
-      ...{ FANFARE_APP_URL: 'http://127.0.0.1:1', FANFARE_CLIENT_ID: 'x', FANFARE_CLIENT_SECRET: 'x' },
-      FANFARE_DATA_DIR: dataDir,
-    }).ended;
-    expect(said).toMatchObject({ code: 2, err: expect.stringContaining('--param code is given two values') });
+    expect(await fanfareAsClient(...send, '--param', 'code=A', 'other=', 'code=B')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--param code is given two values'),
+    });
   });
 
   test('refuses a pace that is none, and says what it must be', async () => {
@@ -74,5 +79,27 @@ describe('a command', () => {
         err: expect.stringMatching(/^error: .*'per-second'.* It must be a number up to \d+, or "off"\./),
       });
     expect((await fanfare('campaign', 'pace', 'cmp_1', 'off')).err).toContain('where the instance is');
+  });
+
+  test('refuses a part of the recipients without a file to write them to', async () => {
+    for (const part of [
+      ['--state', 'failed'],
+      ['--channel', 'sms'],
+    ])
+      expect(await fanfareAsClient('campaign', 'report', 'cmp_1', ...part)).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('--csv <file>'),
+      });
+  });
+
+  test('refuses a version of a template that is a file, which has none', async () => {
+    const file = join(dataDir, 'order.json');
+    writeFileSync(file, JSON.stringify({ channel: 'sms', templateName: 'order', body: 'Hello' }));
+    expect((await fanfare('template', 'preview', file)).code).toBe(0);
+    expect(await fanfare('template', 'preview', file, '--version', '3')).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('--version'),
+    });
   });
 });
