@@ -241,6 +241,7 @@ export interface Recipient {
   code: string | null;
   attempts: number;
   uid: string;
+  /** When they are sent to, or tried again. */
   dueAt: string | null;
   updatedAt: string;
   /** On the voice channel: the latest ones, oldest first. */

@@ -47,7 +47,7 @@ export const recipient = z
     code: z.string().nullable(),
     attempts: count,
     uid: z.string().meta({ description: 'Of the message, at the service that it is sent through.' }),
-    dueAt: time.nullable(),
+    dueAt: time.nullable().meta({ description: 'When they are sent to, or tried again.' }),
     updatedAt: time,
     calls: z
       .array(call)

@@ -1583,6 +1583,9 @@ export type Recipient = {
      * Of the message, at the service that it is sent through.
      */
     uid: string;
+    /**
+     * When they are sent to, or tried again.
+     */
     dueAt: string | null;
     updatedAt: string;
     /**

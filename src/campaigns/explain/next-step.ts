@@ -45,7 +45,7 @@ export async function nextStep(
   const isLate =
     at !== undefined &&
     facts.view.code !== LATER_STAGE &&
-    at.getTime() > expiryOf(deliveryRule(facts.run.options), facts.view.dueAt);
+    at.getTime() > expiryOf(deliveryRule(facts.run.options), facts.stored.dueAt);
   return {
     ...(at ? { at } : {}),
     why: wait.why,

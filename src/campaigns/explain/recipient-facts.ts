@@ -22,6 +22,8 @@ export interface RecipientFacts {
   stored: {
     state: RecipientState;
     attempt: number;
+    /** The hour that they were given. The time to expire begins there, whatever they wait for. */
+    dueAt: Date;
     retryAt: Date | null;
     place: string | null;
     turn: number | null;
@@ -42,7 +44,6 @@ export interface RecipientFacts {
 interface Row extends ListedRow {
   shard: number;
   state: RecipientState;
-  retry_at: Date | null;
   place: string | null;
   turn: number | null;
   put_back: Date[] | null;
@@ -61,9 +62,9 @@ export async function readFacts(
   { runId, channel, seq }: RecipientRef,
 ): Promise<RecipientFacts> {
   const { rows } = await sql<Row>`
-    select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,
+    select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.retry_at, r.updated_at,
       ${attemptsMade} as attempts, ${derivedState} as derived,
-      r.shard, r.state, r.retry_at, r.place, r.turn, r.put_back,
+      r.shard, r.state, r.place, r.turn, r.put_back,
       c.name, runs.started_at, runs.finished_at, runs.own_reason, f.begun_at, (
         select json_agg(json_build_object('id', l.id, 'name', l.name) order by l.name)
         from contact_lists l join contact_list_members m on m.list_id = l.id
@@ -82,7 +83,8 @@ export async function readFacts(
   return {
     view,
     stored: {
-      ...{ state: row.state, attempt: row.attempt, retryAt: row.retry_at, place: row.place, turn: row.turn },
+      ...{ state: row.state, attempt: row.attempt, dueAt: row.due_at, retryAt: row.retry_at },
+      ...{ place: row.place, turn: row.turn },
       putBack: (row.put_back ?? []).map((at) => new Date(at)).sort((one, other) => +one - +other),
     },
     key: { runId, channel, seq, shard: row.shard },

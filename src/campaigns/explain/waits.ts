@@ -30,12 +30,12 @@ const placeOf = ({ stored, view }: RecipientFacts) => stored.place ?? phonePrefi
  * frozen with.
  */
 export function scheduleWait(facts: RecipientFacts, now: number): Wait[] {
-  const { view } = facts;
+  const { dueAt } = facts.stored;
   const waits = localHourWait(facts, now);
-  const dueMs = view.dueAt.getTime();
+  const dueMs = dueAt.getTime();
   if (dueMs <= laterOf(waits, now)) return waits;
   const [hours] = hoursWait(facts, laterOf(waits, now));
-  return [...waits, { why: hours?.why ?? waits[0]?.why ?? 'schedule', at: view.dueAt }];
+  return [...waits, { why: hours?.why ?? waits[0]?.why ?? 'schedule', at: dueAt }];
 }
 
 /** The campaign's hour by the recipient's own clock, if it comes after `from`. */

@@ -24,6 +24,7 @@ export interface RecipientView {
   code: string | null;
   attempts: number;
   uid: string;
+  /** When they are sent to, or tried again while they wait for that. */
   dueAt: Date;
   updatedAt: Date;
   /** On the voice channel, if the caller asked for them. */
@@ -165,7 +166,7 @@ async function read(
 ): Promise<ListedRow[]> {
   const { rows } = await sql<ListedRow>`
     select * from (
-      select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.updated_at,
+      select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.retry_at, r.updated_at,
         ${attemptsMade} as attempts,
         ${derivedState} as derived
       from ${source.rows} r
@@ -202,6 +203,8 @@ export interface ListedRow {
   attempt: number;
   attempts: number;
   due_at: Date;
+  /** The next try; null where none has a time. */
+  retry_at: Date | null;
   updated_at: Date;
 }
 
@@ -217,7 +220,7 @@ export function viewOf(runId: string, row: ListedRow): RecipientView {
     code: row.code,
     attempts: row.attempts,
     uid: messageUid({ runId, channel, seq }, channel === 'voice' ? Math.max(1, attempt) : attempt),
-    dueAt: row.due_at,
+    dueAt: row.derived === 'waiting' ? (row.retry_at ?? row.due_at) : row.due_at,
     updatedAt: row.updated_at,
   };
 }
