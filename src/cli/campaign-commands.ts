@@ -15,6 +15,7 @@ import {
 } from './campaign-steering';
 import { withApi } from './command';
 import { openBackend, openInstance } from './instance';
+import { countUpTo } from './resource';
 import { listenForStop } from './stop-signals';
 
 /**
@@ -175,8 +176,4 @@ function paceOf(value: string): number | null {
   throw new InvalidArgumentError(`It must be a number up to ${LIMITS.paceMax}, or "off".`);
 }
 
-function wholeLimit(value: string): number {
-  const number = Number(value);
-  if (Number.isInteger(number) && number >= 1 && number <= LIMITS.pageSizeMax) return number;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${LIMITS.pageSizeMax}.`);
-}
+const wholeLimit = (value: string): number => countUpTo(LIMITS.pageSizeMax, value);

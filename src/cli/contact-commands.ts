@@ -2,11 +2,13 @@ import { stat } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { CHANNELS } from '../domain/channel';
+import { LIMITS } from '../domain/limits';
 import { StartupError } from '../startup-error';
 import type { ApiClient } from './api-client';
 import { print, printable, withApi } from './command';
 import { openBackend } from './instance';
 import { createProgressLine } from './progress-line';
+import { countUpTo } from './resource';
 import { listenForStop } from './stop-signals';
 
 interface ImportOptions {
@@ -33,7 +35,7 @@ export function addContactCommands(program: Command): void {
   contacts
     .command('timeline <id>')
     .description('why a contact was, or was not, written to or called')
-    .option('--limit <n>', 'entries, newest first', '20')
+    .option('--limit <n>', 'entries, newest first', timelineLimit, 20)
     .option('--json', 'print the entries as JSON')
     .action(async (id, options: TimelineOptions) => {
       await withApi(openBackend(), (api) => showTimeline(api, id, options));
@@ -98,8 +100,10 @@ async function sizeOf(file: string): Promise<number> {
 const megabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1);
 const percent = (part: number, whole: number): number => Math.floor((100 * part) / Math.max(1, whole));
 
+const timelineLimit = (value: string): number => countUpTo(LIMITS.timelinePageMax, value);
+
 interface TimelineOptions {
-  limit: string;
+  limit: number;
   json?: boolean;
 }
 
@@ -110,7 +114,7 @@ const timeline = z.object({
 type Entry = z.output<typeof timeline>['data'][number];
 
 async function showTimeline(api: ApiClient, id: string, options: TimelineOptions): Promise<void> {
-  const path = `/api/contact/${encodeURIComponent(id)}/timeline?limit=${encodeURIComponent(options.limit)}`;
+  const path = `/api/contact/${encodeURIComponent(id)}/timeline?limit=${options.limit}`;
   const { data, next } = await api.get(path, timeline);
   const lines = data.map((entry) => `${entry.at}  ${printable(textOf(entry))}`);
   if (data.length === 0) lines.push('Nothing is known of this contact.');

@@ -104,10 +104,12 @@ function cell(value: unknown): string {
 
 const LIMIT_MAX = 10_000;
 
-export function rowLimit(value: string): number {
+export const rowLimit = (value: string): number => countUpTo(LIMIT_MAX, value);
+
+export function countUpTo(most: number, value: string): number {
   const number = Number(value);
-  if (Number.isInteger(number) && number >= 1 && number <= LIMIT_MAX) return number;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${LIMIT_MAX}.`);
+  if (Number.isInteger(number) && number >= 1 && number <= most) return number;
+  throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}.`);
 }
 
 /** Bounds are the server's. Text that is no number would be sent as null, which means that nothing is limited. */

@@ -81,6 +81,17 @@ describe('a command', () => {
     expect((await fanfare('campaign', 'pace', 'cmp_1', 'off')).err).toContain('where the instance is');
   });
 
+  test('refuses a number of entries that there cannot be', async () => {
+    for (const limit of ['all', '0', '2.5', '201'])
+      expect(await fanfare('contacts', 'timeline', 'con_1', '--limit', limit)).toMatchObject({
+        code: 2,
+        err: expect.stringMatching(/^error: .*'--limit <n>'.* It must be a whole number from 1 to 200\./),
+      });
+    expect((await fanfare('contacts', 'timeline', 'con_1', '--limit', '200')).err).toContain(
+      'where the instance is',
+    );
+  });
+
   test('refuses a part of the recipients without a file to write them to', async () => {
     for (const part of [
       ['--state', 'failed'],
