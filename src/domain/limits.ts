@@ -348,7 +348,7 @@ export const LIMITS = {
   receiptWaitMs: 300,
   receiptLookMs: 20,
   /** Least time between two reads of a partition for due retries and planned messages. A read passes over what was accepted
-   * since the last one: every 100 ms it took PostgreSQL 24 us for each single send, beside 100 to accept it. */
+   * since the last one: every 100 ms it took PostgreSQL 24 µs for each single send, beside 100 to accept it. */
   dueReadMs: 250,
   /** After this time it is read from its oldest message again, in case one was skipped. */
   dueFullReadMs: 5_000,

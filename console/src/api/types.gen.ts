@@ -11437,10 +11437,10 @@ export type CreateCampaignErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Campaign has already started (`campaign_started`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Campaign has already started (`campaign_started`). Limit reached (`limit_reached`).
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'campaign_started';
+        code?: 'idempotency_in_progress' | 'campaign_started' | 'limit_reached';
     };
     /**
      * Body too large (`body_too_large`).
@@ -11741,10 +11741,10 @@ export type DryRunCampaignErrors = {
         code?: 'request_timeout';
     };
     /**
-     * Campaign has already started (`campaign_started`).
+     * Campaign has already started (`campaign_started`). Limit reached (`limit_reached`).
      */
     409: Problem & {
-        code?: 'campaign_started';
+        code?: 'campaign_started' | 'limit_reached';
     };
     /**
      * Body too large (`body_too_large`).

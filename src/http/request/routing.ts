@@ -41,8 +41,8 @@ export function rememberRoutes(app: App): KnownRoutes {
 }
 
 /**
- * Adds hooks to one route while it is registered. A hook of the server is passed by every request, and has to look its route up
- * for what it says: of the 55 us that all hooks of the server cost a message, those had half.
+ * Adds hooks to one route while it is registered. A hook of the server is passed by every request, and has to look up its route,
+ * which makes an object each time: a single send took 82 µs of HTTP with such hooks, and 70 without them.
  */
 export function addRouteHooks(route: RouteOptions, added: RouteHooks): void {
   for (const [name, hook] of Object.entries(added)) {
