@@ -285,6 +285,17 @@ describe('the HTTP server', () => {
     await expect(building).rejects.toThrow('/careless');
   });
 
+  test('a route whose own hook would run before its caller is known cannot be added', async () => {
+    const hasty = (app: App) =>
+      void app.get(
+        '/hasty',
+        { config: { auth: 'app', access: { role: 'viewer' } }, onRequest: (_q, _r, done) => done() },
+        async () => ({}),
+      );
+    const building = buildServer({ authenticator: NO_CALLERS, log: createLog('silent'), routes: [hasty] });
+    await expect(building).rejects.toThrow('/hasty has a hook');
+  });
+
   test('readiness names what is missing', async () => {
     const partly = await listen({
       authenticator: NO_CALLERS,

@@ -26,6 +26,8 @@ export function checkCallers(app: App, authenticator: Authenticator, publicUrl: 
     if (bound) config.bound = bound;
     if (config.auth === 'open') return;
     if (!config.access) throw new Error(`Route ${url} does not say what it needs`);
+    if (route.onRequest)
+      throw new Error(`Route ${url} has a hook that would run before its caller is checked`);
     addRouteHooks(route, { onRequest: callerCheck(config.auth, config.access, config.enrols === true) });
   });
 
