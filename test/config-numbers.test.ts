@@ -1,6 +1,6 @@
 import { readConfig } from '../src/config';
 import { VARIABLES } from '../src/config-variables';
-import type { StartupError } from '../src/startup-error';
+import { refusal } from './support/config-refusal';
 
 describe('a number', () => {
   const PORT = 'a whole number from 0 to 65535';
@@ -44,12 +44,3 @@ describe('a number', () => {
       );
   });
 });
-
-function refusal(environment: Record<string, string>): string {
-  try {
-    readConfig(environment);
-  } catch (error) {
-    return (error as StartupError).message;
-  }
-  throw new Error('the configuration was not refused');
-}

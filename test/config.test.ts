@@ -5,7 +5,7 @@ import { environmentAccounts } from '../src/app/accounts';
 import { readConfig, SECRETS } from '../src/config';
 import { misspeltVariables } from '../src/config-misspelt';
 import { VARIABLES } from '../src/config-variables';
-import type { StartupError } from '../src/startup-error';
+import { refusal } from './support/config-refusal';
 
 describe('a secret in a file', () => {
   const directory = mkdtempSync(join(tmpdir(), 'fanfare-secrets-'));
@@ -367,12 +367,3 @@ test('an inbound secret that would not survive in a path is refused without bein
   expect(message).not.toContain('top/secret');
   expect(readConfig({ FANFARE_INBOUND_SECRET: 'top.secret' }).inboundSecret).toBe('top.secret');
 });
-
-function refusal(environment: Record<string, string>): string {
-  try {
-    readConfig(environment);
-  } catch (error) {
-    return (error as StartupError).message;
-  }
-  throw new Error('the configuration was not refused');
-}

@@ -74,7 +74,7 @@ describeWithDatabase('the link that unsubscribes', (database) => {
   });
 
   test.each(['', 'x=1', 'List-Unsubscribe=no', 'action=unsubscribe'])(
-    'a program that posts %j to try links out unsubscribes nobody',
+    'a program that posts %j to try links out unsubscribes no address',
     async (body) => {
       const { status } = await post(body);
       expect([400, 422]).toContain(status);
@@ -83,7 +83,7 @@ describeWithDatabase('the link that unsubscribes', (database) => {
   );
 
   test.each([undefined, 'application/json'])(
-    'a post without a body, as %s, is told what to post, and unsubscribes nobody',
+    'a post without a body, as %s, is told what to post, and unsubscribes no address',
     async (type) => {
       const { statusCode, body } = await request(`${api.url}${path}`, {
         method: 'POST',
