@@ -1,8 +1,11 @@
 import { text } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
+import { lookedForSender } from '../contracts/addresses';
 import { ROLES, SCOPES } from '../domain/access';
 import { CHANNELS } from '../domain/channel';
+import { LIMITS } from '../domain/limits';
+import { senderKey } from '../domain/suppression';
 import type { ApiClient } from './api-client';
 import { print, withApi } from './command';
 import { UsageError } from './failure';
@@ -104,6 +107,7 @@ function addWorkspaceCommands(program: Command): void {
 }
 
 const SENDERS = '/api/admin/senders';
+const SENDER_LIMITS = '/api/sender-limit';
 
 function addSenderCommands(program: Command): void {
   const senders = {
@@ -130,13 +134,16 @@ function addSenderCommands(program: Command): void {
   ]);
   const limits = { name: 'sender-limit', description: 'limits of single senders', as: 'backend' } as const;
   addResource(program, limits, [
-    listOf('/api/sender-limit', ['channel', 'sender', 'rate', 'burst', 'concurrentCalls', 'updatedAt']),
+    listOf(SENDER_LIMITS, ['channel', 'sender', 'rate', 'burst', 'concurrentCalls', 'updatedAt']),
     {
       usage: 'set <sender>',
-      description: 'limit how fast a sender is used, in place of what was set; "off" is no limit',
+      description: 'limit how fast a sender is used; "off" is no limit, and what is not given stays as it is',
       options: [
         channel(),
         new Option('--rate <number>', 'a second: emails, SMS segments or calls').argParser(numberOrOff),
+        new Option('--burst <number>', 'how many at once after a silence; without it the rate').argParser(
+          numberOrOff,
+        ),
         new Option('--concurrent-calls <number>', 'calls at the same time').argParser(numberOrOff),
       ],
       run: setSenderLimit,
@@ -147,28 +154,37 @@ function addSenderCommands(program: Command): void {
       options: [channel()],
       run: async (api, [sender = ''], { channel: of }) => {
         const query = new URLSearchParams({ channel: of, sender });
-        return members((await api.delete(`/api/sender-limit?${query}`, anyRow)).data);
+        return members((await api.delete(`${SENDER_LIMITS}?${query}`, anyRow)).data);
       },
     },
   ]);
 }
 
-/** `PUT` replaces all limits, and one that is absent is none: a line without any would lift them all. */
+/** `PUT` replaces all limits, so what the line does not name is written as it is. */
 async function setSenderLimit(
   api: ApiClient,
-  [sender]: string[],
-  { channel, rate, concurrentCalls }: Options,
+  [sender = '']: string[],
+  { channel, rate, burst, concurrentCalls }: Options,
 ): Promise<Outcome> {
-  if (rate === undefined && concurrentCalls === undefined) {
+  if (rate === undefined && burst === undefined && concurrentCalls === undefined) {
     throw new UsageError(
-      'One of --rate <number> and --concurrent-calls <number> is needed',
+      'One of --rate <number>, --burst <number> and --concurrent-calls <number> is needed',
       'To use the sender without a limit, run it with `--rate off`; to give it the limit of its channel again, `fanfare sender-limit lift`.',
     );
   }
   if (concurrentCalls !== undefined && channel !== 'voice')
     throw new UsageError('--concurrent-calls is of voice alone', 'Leave it out, and give --rate.');
-  const body = { channel, sender, rate: limitOf(rate), concurrentCalls: limitOf(concurrentCalls) };
-  const { data } = await api.put('/api/sender-limit', body, anyRow);
+  const all = await readRows(api, SENDER_LIMITS, { channel }, LIMITS.senderLimits);
+  const before = all.find((one) => one.sender === senderKey(lookedForSender(sender)));
+  const body = {
+    channel,
+    sender,
+    rate: limitOf(rate, before?.rate),
+    // A burst is of a rate, and ends with it.
+    burst: limitOf(burst, rate === 'off' ? null : before?.burst),
+    concurrentCalls: limitOf(concurrentCalls, before?.concurrentCalls),
+  };
+  const { data } = await api.put(SENDER_LIMITS, body, anyRow);
   const limits = channel === 'voice' ? ['rate', 'concurrentCalls'] : ['rate'];
   const none = Object.fromEntries(
     limits.flatMap((one) => (data[one] === null ? [[one, 'not limited']] : [])),
@@ -177,7 +193,8 @@ async function setSenderLimit(
 }
 
 const numberOrOff = (value: string) => (value === 'off' ? value : anyNumber(value));
-const limitOf = (given: number | 'off' | undefined) => (given === 'off' ? undefined : given);
+const limitOf = (given: number | 'off' | undefined, before: unknown) =>
+  given === 'off' ? null : (given ?? before);
 
 const listOf = (path: string, columns: string[]): ResourceCommand => ({
   usage: 'list',

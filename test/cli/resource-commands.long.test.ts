@@ -272,6 +272,29 @@ describeWithDatabase('commands over HTTP', (database) => {
   );
 
   test(
+    'the limit of a sender keeps what the line does not name',
+    async () => {
+      const own = JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8'));
+      const headers = { authorization: await bearerFor(api.identity, own) };
+      const put = (body: unknown) => api.call('PUT', '/api/sender-limit', { headers, body });
+      await put({ channel: 'voice', sender: '+12025550123', rate: 2, burst: 9, concurrentCalls: 4 });
+      const set = (options: string) => json(`sender-limit set +1-202-555-0123 --channel voice ${options}`);
+      expect(await set('--rate 3')).toMatchObject({ rate: 3, burst: 9, concurrentCalls: 4 });
+      expect(await set('--concurrent-calls off')).toMatchObject({ rate: 3, burst: 9, concurrentCalls: null });
+      expect(await set('--burst 5')).toMatchObject({ rate: 3, burst: 5, concurrentCalls: null });
+      expect(await set('--burst off')).toMatchObject({ rate: 3, burst: null });
+      await set('--burst 5');
+      expect(await set('--rate off')).toMatchObject({ rate: null, burst: null });
+      await json('sender-limit lift +12025550123 --channel voice');
+      await put({ channel: 'email', sender: 'News@example.com', rate: 2, burst: 9 });
+      const mail = 'sender-limit set News@Example.com --channel email';
+      expect(await json(`${mail} --rate 3`)).toMatchObject({ rate: 3, burst: 9 });
+      await json('sender-limit lift news@example.com --channel email');
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'a refusal ends with 1, a wrong command line with 2',
     async () => {
       const refused = await fanfare('message show none');
