@@ -75,6 +75,7 @@ export const ERRORS = {
     retry: 'transient',
   },
   last_admin: { title: 'This is the last administrator', status: 409, retry: 'permanent' },
+  campaigns_client: { title: 'Client belongs to the campaigns', status: 409, retry: 'permanent' },
   limit_reached: { title: 'Limit reached', status: 409, retry: 'permanent' },
   cursor_expired: { title: 'Events at this cursor are no longer kept', status: 410, retry: 'permanent' },
   not_cancelable: { title: 'Message can no longer be canceled', status: 409, retry: 'permanent' },

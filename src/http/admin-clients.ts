@@ -139,7 +139,7 @@ const rotateSecret: Operation = {
   access: { role: 'admin' },
   summary: 'Give a client a new secret',
   description:
-    'The old one works on for `overlapHours`, so that backends can be changed one after the other. `revokeTokens` ends what was issued until now, as after a theft.',
+    'The old one works on for `overlapHours`, so that backends can be changed one after the other. `revokeTokens` ends what was issued until now, as after a theft. The client `Campaigns` of a workspace is not rotated: its secret follows from that of the client in credentials.json.',
   body: { ...jsonBody(rotateBody, { day: { overlapHours: 24 } }), optional: true },
   answers: {
     200: json(
@@ -153,7 +153,7 @@ const rotateSecret: Operation = {
       NO_STORE,
     ),
   },
-  errors: ['limit_reached'],
+  errors: ['limit_reached', 'campaigns_client'],
 };
 
 const disableClient: Operation = {

@@ -100,6 +100,48 @@ describeWithDatabase('the credentials of campaigns', (database) => {
     expect((await ownKeys()).map(({ isRevoked }) => isRevoked)).toEqual([true, false]);
   });
 
+  test('the client of the campaigns is not rotated, because the next token would undo it', async () => {
+    const one = gateway();
+    await one.isHeld('c');
+    const clientId = `cli_campaigns_${workspaceId}`;
+    const { clients } = api.identity;
+    const other = await newWorkspace(api.identity);
+    for (const overlapHours of [0, 1]) {
+      const input = { overlapHours, revokeTokens: true };
+      await expect(clients.rotate(workspaceId, clientId, input)).rejects.toMatchObject({
+        code: 'campaigns_client',
+        message: expect.stringMatching(/credentials\.json.*disabl/),
+      });
+      await expect(clients.rotate(other.workspace.id, clientId, input)).rejects.toMatchObject({
+        code: 'not_found',
+      });
+      expect((await clients.rotate(other.workspace.id, other.client.id, input)).secret).toMatch(/^ffs_/);
+    }
+    expect((await clients.list(workspaceId, { page: 1, limit: 10 })).clients[0]).toMatchObject({
+      id: clientId,
+      oldSecretValidTill: null,
+    });
+    expect([await one.isHeld('c'), await gateway().isHeld('c')]).toEqual([false, false]);
+  });
+
+  test('campaigns whose secret was given an end by a rotation, or by a process with the former one, go on', async () => {
+    await gateway().isHeld('c');
+    const ofCampaigns = db
+      .updateTable('api_client_secrets')
+      .where('client_id', '=', `cli_campaigns_${workspaceId}`);
+    await ofCampaigns.set({ valid_till: new Date(Date.now() - 1000) }).execute();
+    expect(await gateway().isHeld('c')).toBe(false);
+
+    const another = { ...first, client: { ...first.client, secret: 'ffs_another' } };
+    await gateway(another).isHeld('c');
+    await gateway(first).isHeld('c');
+    await ofCampaigns
+      .set({ valid_till: new Date(Date.now() - 1000) })
+      .where('valid_till', 'is not', null)
+      .execute();
+    expect(await gateway(another).isHeld('c')).toBe(false);
+  });
+
   test('a disabled client stops the campaigns, and no key is made for it', async () => {
     const one = gateway();
     await one.isHeld('c');

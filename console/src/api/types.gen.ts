@@ -3992,10 +3992,10 @@ export type RotateSecretErrors = {
         code?: 'request_timeout';
     };
     /**
-     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`).
+     * First call with this Idempotency-Key is still running (`idempotency_in_progress`). Limit reached (`limit_reached`). Client belongs to the campaigns (`campaigns_client`).
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'limit_reached';
+        code?: 'idempotency_in_progress' | 'limit_reached' | 'campaigns_client';
     };
     /**
      * Body too large (`body_too_large`).
@@ -14373,7 +14373,7 @@ export type ReadErrorsResponses = {
      */
     200: {
         errors: Array<{
-            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'not_possible' | 'message_not_possible' | 'insecure_links' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'scope_missing' | 'totp_required' | 'enrolment_required' | 'wrong_password' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'totp_enabled' | 'totp_not_begun' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'sender_taken' | 'webhook_disabled' | 'outbox_full' | 'too_many_requests' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
+            code: 'malformed_body' | 'malformed_request' | 'unsupported_grant_type' | 'invalid_request' | 'idempotency_key_reused' | 'missing_params' | 'not_found' | 'template_not_found' | 'contact_list_not_found' | 'sender_not_allowed' | 'not_possible' | 'message_not_possible' | 'insecure_links' | 'no_audience' | 'campaign_not_found' | 'method_not_allowed' | 'request_timeout' | 'body_too_large' | 'headers_too_large' | 'unsupported_media_type' | 'private_target' | 'invalid_client' | 'unauthenticated' | 'forbidden' | 'scope_missing' | 'totp_required' | 'enrolment_required' | 'wrong_password' | 'user_mismatch' | 'user_required' | 'own_campaign' | 'cross_site' | 'too_many_attempts' | 'uid_conflict' | 'totp_enabled' | 'totp_not_begun' | 'name_taken' | 'idempotency_in_progress' | 'last_admin' | 'campaigns_client' | 'limit_reached' | 'cursor_expired' | 'not_cancelable' | 'campaign_started' | 'illegal_transition' | 'recipients_deleted' | 'approval_required' | 'digest_changed' | 'stopped' | 'contact_exists' | 'list_in_use' | 'environment_account' | 'account_routed' | 'account_busy' | 'sender_taken' | 'webhook_disabled' | 'outbox_full' | 'too_many_requests' | 'too_many_streams' | 'overloaded' | 'dependency_down' | 'service_not_found' | 'internal' | 'provider_rejected' | 'provider_transient' | 'provider_throttled' | 'provider_account' | 'answer_lost' | 'call_end_unknown' | 'expired' | 'frequency_cap' | 'attempts_exhausted' | 'page_fenced' | 'run_not_found' | 'abort_threshold';
             title: string;
             status: number;
             retry: 'permanent' | 'transient' | 'throttled' | 'account' | 'unknown';

@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MessagingTables } from '../model/tables';
 import { type IdGenerator, RANDOM } from './id-generator';
+import { isCampaignClient } from './installation-secret';
 import { hashSecret } from './secrets';
 
 const HOUR_MS = 3_600_000;
@@ -40,7 +41,8 @@ export interface Clients {
   ): Promise<{ client: ApiClient; secret: string }>;
   /**
    * Gives the client a new secret, which is never shown again. Secrets of earlier rotations keep the shorter of
-   * their own time and this one's. Fails with `limit_reached` when too many are valid at the same time.
+   * their own time and this one's. Fails with `limit_reached` when too many are valid at the same time, and with
+   * `campaigns_client` for the client that the campaigns of the workspace use.
    */
   rotate(
     workspaceId: string,
@@ -110,6 +112,7 @@ class StoredClients implements Clients {
     const secret = generator.secret('ffs');
     const client = await this.deps.db.transaction().execute(async (tx) => {
       await lockClient(tx, workspaceId, id);
+      refuseCampaigns(id);
       await replaceSecrets(tx, { id, hash: hashSecret(secret), nowMs: this.deps.now() }, input);
       return this.read(tx, workspaceId, id);
     });
@@ -202,6 +205,12 @@ async function lockClient(tx: Transaction<MessagingTables>, workspaceId: string,
     .forUpdate()
     .executeTakeFirst();
   if (!client) throw new DomainError('not_found', `No client ${id} in this workspace`);
+}
+
+function refuseCampaigns(id: string): void {
+  if (!isCampaignClient(id)) return;
+  const text = `The campaigns of this workspace use client ${id}, and its secret follows from that of the client in credentials.json; to change it, rotate that client, put its new secret there, and restart. To end its tokens, disable and enable it; disabled, it stops the campaigns`;
+  throw new DomainError('campaigns_client', text);
 }
 
 async function replaceSecrets(

@@ -83,6 +83,9 @@ export interface CampaignAccess {
 const CLIENT_ID = 'cli_campaigns_';
 const KEY_ID = 'key_campaigns_';
 
+/** Its secret is derived at every start, so one that an administrator gave it would not be used. */
+export const isCampaignClient = (id: string): boolean => id.startsWith(CLIENT_ID);
+
 /** Both are derived from a secret of the installation, so that every process that knows it has the same client. */
 export function campaignClient(
   installationSecret: string,
@@ -118,7 +121,8 @@ export interface ReplacedKey {
  * stops the campaigns until it is enabled again. A key that is revoked is replaced by another one, because no
  * administrator can give the campaigns a key; `onReplaced` is called last in the transaction. Repeated, it changes
  * nothing. After the installation's secret was replaced, the former client stays valid for a day, for processes
- * that do not know the new secret yet.
+ * that do not know the new secret yet. Such a process gives the new secret an end too, which the next process that
+ * knows it takes away.
  */
 export async function admitCampaigns(
   db: Kysely<MessagingTables>,
@@ -134,7 +138,8 @@ export async function admitCampaigns(
       on conflict do nothing`.execute(tx);
     await sql`
       insert into api_client_secrets (client_id, secret_hash) values (${clientId}, ${hashSecret(clientSecret)})
-      on conflict do nothing`.execute(tx);
+      on conflict (client_id, secret_hash) do update set valid_till = null
+      where api_client_secrets.valid_till is not null`.execute(tx);
     await sql`
       update api_client_secrets set valid_till = now() + interval '1 day'
       where client_id = ${clientId} and secret_hash <> ${hashSecret(clientSecret)} and valid_till is null`.execute(
