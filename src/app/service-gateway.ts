@@ -136,11 +136,13 @@ function gatewayOptions(
   return {
     ...serviceAccess(service, own),
     ...campaignClient(secret, workspaceId),
-    beforeToken: () =>
-      admitCampaigns(db, workspaceId, secret, async (tx, key) => {
-        await recordReplaced(tx, workspaceId, key);
-        log.warn({ workspaceId, keyId: key.id, replaces: key.replaces }, KEY_REPLACED);
-      }),
+    beforeToken: async () => {
+      const { apiKey, replaced } = await admitCampaigns(db, workspaceId, secret, (tx, key) =>
+        recordReplaced(tx, workspaceId, key),
+      );
+      if (replaced) log.warn({ workspaceId, keyId: replaced.id, replaces: replaced.replaces }, KEY_REPLACED);
+      return { apiKey };
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 /** Proves that a workspace’s campaigns go on with a new key when theirs is revoked, and stop when their client is disabled. */
 
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import pino from 'pino';
 import { openServiceGateways } from '../../src/app/service-gateway';
 import { Shutdown } from '../../src/app/shutdown';
 import type { AuditTables } from '../../src/audit/tables';
@@ -37,14 +38,14 @@ describeWithDatabase('the credentials of campaigns', (database) => {
   });
 
   /** As a process of this installation has it. */
-  const gateway = (own: Credentials = first) =>
+  const gateway = (own: Credentials = first, log = createLog('silent')) =>
     openServiceGateways(
       {
         config: readConfig({}),
         credentials: () => own,
         db,
         own: new OwnRequests(),
-        log: createLog('silent'),
+        log,
       },
       shutdown,
     ).gatewayFor(workspaceId);
@@ -76,6 +77,25 @@ describeWithDatabase('the credentials of campaigns', (database) => {
       { actor_kind: 'system', object_id: present?.id, detail: { replaces: key?.id } },
     ]);
     expect(await gateway().isHeld('c')).toBe(false);
+  });
+
+  test('the log says that a key was replaced once it is stored', async () => {
+    const written: string[] = [];
+    const one = gateway(first, pino({ level: 'warn' }, { write: (line: string) => void written.push(line) }));
+    await one.isHeld('c');
+    const [key] = await ownKeys();
+    await api.identity.apiKeys.revoke(workspaceId, key?.id ?? '');
+    await sql`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'no space left'; end $$;
+      create constraint trigger refused after insert on api_keys deferrable initially deferred
+      for each row execute function refuse()`.execute(db);
+    await expect(one.isHeld('c')).rejects.toThrow('no space left');
+    expect([written, await keysMade()]).toEqual([[], []]);
+    await sql`drop function refuse cascade`.execute(db);
+    expect(await one.isHeld('c')).toBe(false);
+    expect(written.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ workspaceId, replaces: key?.id, keyId: (await ownKeys()).at(-1)?.id }),
+    ]);
   });
 
   test('each key that is revoked gets one that follows it', async () => {

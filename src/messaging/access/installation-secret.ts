@@ -78,6 +78,8 @@ export interface CampaignAccess {
   clientId: string;
   clientSecret: string;
   apiKey: string;
+  /** Set by the call that made the key in place of a revoked one. */
+  replaced: ReplacedKey | undefined;
 }
 
 const CLIENT_ID = 'cli_campaigns_';
@@ -131,7 +133,7 @@ export async function admitCampaigns(
   onReplaced: (tx: Transaction<MessagingTables>, key: ReplacedKey) => Promise<void>,
 ): Promise<CampaignAccess> {
   const { clientId, clientSecret } = campaignClient(installationSecret, workspaceId);
-  const apiKey = await db.transaction().execute(async (tx) => {
+  const admitted = await db.transaction().execute(async (tx) => {
     await sql`
       insert into api_clients (id, workspace_id, name)
       select ${clientId}, id, 'Campaigns' from workspaces where id = ${workspaceId}
@@ -147,7 +149,7 @@ export async function admitCampaigns(
     );
     return admitKey(tx, workspaceId, installationSecret, onReplaced);
   });
-  return { clientId, clientSecret, apiKey };
+  return { clientId, clientSecret, ...admitted };
 }
 
 /** Returns the workspace's present key. While the client is disabled, none is made. */
@@ -156,7 +158,7 @@ async function admitKey(
   workspaceId: string,
   installationSecret: string,
   onReplaced: (tx: Transaction<MessagingTables>, key: ReplacedKey) => Promise<void>,
-): Promise<string> {
+): Promise<Pick<CampaignAccess, 'apiKey' | 'replaced'>> {
   const { revoked } = await tx
     .selectFrom('api_keys')
     .select(sql<number>`count(*)::int`.as('revoked'))
@@ -173,7 +175,8 @@ async function admitKey(
     on conflict (id) do update set key_hash = excluded.key_hash, prefix = excluded.prefix
     where api_keys.key_hash <> excluded.key_hash
     returning xmax = 0 as "isNew"`.execute(tx);
-  if (rows[0]?.isNew && revoked > 0)
-    await onReplaced(tx, { id, replaces: campaignKey(installationSecret, workspaceId, revoked - 1).id });
-  return apiKey;
+  if (!rows[0]?.isNew || revoked === 0) return { apiKey, replaced: undefined };
+  const replaced = { id, replaces: campaignKey(installationSecret, workspaceId, revoked - 1).id };
+  await onReplaced(tx, replaced);
+  return { apiKey, replaced };
 }
