@@ -69,6 +69,7 @@ import * as holdChanges from './migrations/0124-hold-changes';
 import * as inboundParts from './migrations/0125-inbound-parts';
 import * as holdsAside from './migrations/0126-holds-aside';
 import * as messagesInDoubt from './migrations/0127-messages-in-doubt';
+import * as latestToMixedCase from './migrations/0128-latest-to-mixed-case';
 import { splitStatements } from './split-statements';
 
 /** Every migration, in order. A released one is never edited; a change of the schema is a new entry. */
@@ -140,6 +141,7 @@ export const MIGRATIONS: Record<string, string> = {
   '0125-inbound-parts': inboundParts.UP,
   '0126-holds-aside': holdsAside.UP,
   '0127-messages-in-doubt': messagesInDoubt.UP,
+  '0128-latest-to-mixed-case': latestToMixedCase.UP,
 };
 
 /** Indexes of tables that may be large, by the migration that they belong to (online-indexes.ts). */
@@ -163,6 +165,7 @@ const ONLINE: Record<string, string> = {
   '0121-narrow-indexes': narrowIndexes.INDEXES,
   '0122-planned-launches': plannedLaunches.INDEXES,
   '0124-hold-changes': holdChanges.INDEXES,
+  '0128-latest-to-mixed-case': latestToMixedCase.INDEXES,
 };
 
 /** Columns of tables that may be large, filled row by row, by the migration that they belong to (gradual-updates.ts). */
@@ -195,6 +198,7 @@ export const retired = (): Retired[] =>
   [
     { migration: '0119-due-groups', ...dueGroups.RETIRED },
     { migration: '0121-narrow-indexes', ...narrowIndexes.RETIRED },
+    { migration: '0128-latest-to-mixed-case', ...latestToMixedCase.RETIRED },
   ].filter(({ migration }) => migration in MIGRATIONS);
 
 /** The newest migration of this build. */

@@ -7,6 +7,7 @@ import { openPostgresPool, textOf } from '../../src/storage/postgres';
 export interface PlanNode {
   'Node Type': string;
   'Relation Name'?: string;
+  'Index Name'?: string;
   'CTE Name'?: string;
   'Actual Rows'?: number;
   'Actual Loops'?: number;

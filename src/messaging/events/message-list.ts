@@ -65,25 +65,12 @@ function lookedAt(
   const key = addressKey(to);
   const toKey = newest(every.where(isText(sql`m.to_address`, sql`${key}::text`)));
   if (!key.includes('@')) return toKey;
-  // Email addresses that were not written in lower case have an index of their own. It has no times, so that the planner
-  // would rather read the workspace by age: what stands behind an offset is found by this index alone.
-  const mixed = db
-    .selectFrom('messages')
-    .selectAll()
-    .where(isToMixedCase([key]))
-    .offset(0);
+  // Email addresses that were not written in lower case have an index of their own.
+  const toMixed = newest(every.where(isToMixedCase((lowered) => isText(lowered, sql`${key}::text`))));
   const both = db
     .selectFrom(toKey.selectAll().as('exact'))
     .selectAll()
-    .unionAll(
-      db
-        .selectFrom(
-          newest(db.selectFrom(mixed.as('m')))
-            .selectAll()
-            .as('mixed'),
-        )
-        .selectAll(),
-    );
+    .unionAll(db.selectFrom(toMixed.selectAll().as('mixed')).selectAll());
   return db.selectFrom(both.as('m')).orderBy('m.created_at', 'desc').fetch(max, 'with ties');
 }
 

@@ -15,11 +15,11 @@ interface Person {
 export type PersonMessage = TrackedMessage & { body?: string | undefined };
 
 /**
- * SQL: a message to an email address among `keys` that was not written in lower case. An index finds it, which holds only
- * such addresses; they are few.
+ * SQL: a message to an email address that was not written in lower case, which is as `isKey` says when it is. An index finds
+ * those of a workspace. It holds such addresses alone; they are few.
  */
-export const isToMixedCase = (keys: readonly string[]): RawBuilder<boolean> => sql`
-  (to_address <> lower(to_address collate "C") and lower(to_address collate "C") = any(${[...keys]}::text[]))`;
+export const isToMixedCase = (isKey: (lowered: RawBuilder<unknown>) => RawBuilder<boolean>) => sql<boolean>`
+  (to_address <> lower(to_address collate "C") and ${isKey(sql`lower(to_address collate "C")`)})`;
 
 /**
  * SQL: ids of the messages to a person, however an email address was written. The two parts have an index each.
@@ -32,7 +32,7 @@ export const idsOfMessagesTo = (
   where ${isAmongTexts(sql`to_address`, addresses)} and workspace_id = ${workspaceId} and ${also}
   union
   select id from messages
-  where ${isToMixedCase(addresses)} and workspace_id = ${workspaceId} and ${also}`;
+  where ${isToMixedCase((lowered) => isAmongTexts(lowered, addresses))} and workspace_id = ${workspaceId} and ${also}`;
 
 /** Messages to a person with their events, oldest first, from behind the one with the id `after`. */
 export async function readMessagesTo(

@@ -4,11 +4,8 @@
  */
 export const UP = '';
 
-/** Built while the tables are written to (online-indexes.ts). */
+/** Built while the tables are written to (online-indexes.ts). That of messages is 0128's, which took its place. */
 export const INDEXES = `
-create index messages_by_mixed_address on messages (lower(to_address collate "C"))
-  where to_address <> lower(to_address collate "C");
-
 create index durable_sends_by_mixed_address on durable_sends (workspace_id, lower((content ->> 'to') collate "C"))
   where (content ->> 'to') <> lower((content ->> 'to') collate "C");
 `;
