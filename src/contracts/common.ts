@@ -15,8 +15,12 @@ export const integer = z.number().multipleOf(1, 'This must be a whole number').m
 /** The largest number of the database's usual whole numbers: a position in a list, a version. */
 export const INT_MAX = 2_147_483_647;
 
+/** RFC 3339, whose times have seconds, which other forms of ISO 8601 leave out. */
+export const TIME_FORM =
+  'This must be a time with seconds and an offset, such as 2026-12-01T10:00:00Z or 2026-12-01T12:00:00+02:00';
+
 /** As it is written, with its offset, for what means the hour on the wall as well. */
-export const instantAsWritten = z.iso.datetime({ offset: true }).refine(
+export const instantAsWritten = z.iso.datetime({ offset: true, error: TIME_FORM }).refine(
   (value) => {
     const ms = Date.parse(value);
     // A text that is no time at all has an error of its own already.

@@ -5,7 +5,7 @@ import { LIMITS } from '../domain/limits';
 import { MESSAGE_STATES } from '../domain/message';
 import { MESSAGE_WAITS } from '../domain/message-history';
 import { lookedForAddress, lookedForSender } from './addresses';
-import { emptyAsAbsent, idCursor, pageLimit } from './common';
+import { emptyAsAbsent, idCursor, pageLimit, TIME_FORM } from './common';
 import { channel, count, cursorPageOf, id, success, time } from './envelope';
 import { event } from './events';
 import { callOptions, campaignTag, encoding, segments, state, uid } from './send';
@@ -32,6 +32,8 @@ export const holdQuery = z.object({
 });
 
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
+/** A time without an offset would be of the server's own zone. A date is a day's beginning in UTC. */
+const WITHOUT_OFFSET = /T(?!.*(?:Z|[+-]\d{2}:\d{2})$)/;
 
 /** A time bounds when the message was accepted; anything else is an address, normalised as messages have it. */
 const timeOr = (addressOf: (value: string) => string) =>
@@ -41,9 +43,10 @@ const timeOr = (addressOf: (value: string) => string) =>
     .transform((value, context) => {
       if (!TIME.test(value)) return addressOf(value);
       // A plus sign in a query string arrives as a space.
-      const time = new Date(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
-      if (isOfCalendar(time.getTime())) return time;
-      context.addIssue(finding('invalid_time', 'This is not a time'));
+      const written = value.replace(/ (?=\d{2}:\d{2}$)/, '+');
+      const time = new Date(written);
+      if (isOfCalendar(time.getTime()) && !WITHOUT_OFFSET.test(written)) return time;
+      context.addIssue(finding('invalid_time', TIME_FORM));
       return z.NEVER;
     });
 

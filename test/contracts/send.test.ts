@@ -46,6 +46,23 @@ describe('the message of the send endpoint', () => {
     }
   });
 
+  test.each(['2026-12-01T10:00Z', '2026-12-01T10:00:00', '2026-12-01', '1 December'])(
+    'the time %s is refused with what to write',
+    (sendAt) => {
+      const [problem] = message.safeParse({ ...SMS, sendAt }).error?.issues ?? [];
+      expect(problem).toMatchObject({
+        path: ['sendAt'],
+        message: expect.stringContaining('seconds and an offset, such as 2026-12-01T10:00:00Z'),
+      });
+    },
+  );
+
+  test('a bound of a list without an offset is refused, because the server’s clock is not the caller’s', () => {
+    const [problem] = messageList.safeParse({ from: '2026-01-01T10:00:00' }).error?.issues ?? [];
+    expect(problem).toMatchObject({ path: ['from'], message: expect.stringContaining('an offset') });
+    expect(messageList.parse({ to: '2026-01-01' })).toMatchObject({ to: new Date('2026-01-01T00:00:00Z') });
+  });
+
   test('all errors are reported at once, those of addresses among them', () => {
     const wrong = { channel: 'sms', uid: 'a b', to: '12', from: 'far too long a name', version: 0 };
     expect(paths(wrong).sort()).toEqual(['from', 'template-id', 'to', 'uid', 'version']);
