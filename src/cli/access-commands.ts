@@ -9,7 +9,7 @@ import { senderKey } from '../domain/suppression';
 import type { ApiClient } from './api-client';
 import { print, withApi } from './command';
 import { UsageError } from './failure';
-import { openInstance } from './instance';
+import { fileOfOwnClient, openInstance } from './instance';
 import {
   addResource,
   anyNumber,
@@ -61,10 +61,7 @@ export function addAccessCommands(program: Command): void {
           ),
           new Option('--revoke-tokens', 'end the tokens that the old secret got'),
         ],
-        run: async (api, [id], { overlapHours, revokeTokens }) => {
-          const body = { overlapHours, revokeTokens };
-          return members((await api.post(`/api/admin/clients/${segment(id)}/rotate`, body, anyRow)).data);
-        },
+        run: rotateClient,
       },
     ],
   );
@@ -87,6 +84,21 @@ export function addAccessCommands(program: Command): void {
   addWorkspaceCommands(program);
   addSenderCommands(program);
 }
+
+async function rotateClient(
+  api: ApiClient,
+  [id = '']: string[],
+  { overlapHours, revokeTokens }: Options,
+): Promise<Outcome> {
+  const body = { overlapHours, revokeTokens };
+  const { data } = await api.post(`/api/admin/clients/${segment(id)}/rotate`, body, anyRow);
+  const file = await fileOfOwnClient(id);
+  const next = file === undefined ? [] : [ownClient(file)];
+  return { data, lines: [...members(data).lines, ...next] };
+}
+
+const ownClient = (file: string) =>
+  `The instance sends its own campaigns with this client, by ${file}: write the new secret there, and restart it.`;
 
 function addWorkspaceCommands(program: Command): void {
   const of = {

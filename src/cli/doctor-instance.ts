@@ -115,7 +115,10 @@ export const lookAtService: Check = async ({ config, credentials }) => {
   const made = token.safeParse(answer.body);
   if (answer.status !== 200 || !made.success) {
     const found = `${authUrl} gives no token: it answers ${answer.status}`;
-    return [{ check, state: 'broken', found, wayOut: `Correct ${source}.` }];
+    const wayOut = hosted
+      ? `Correct ${source}.`
+      : 'If the secret of this client was rotated, write the new one into credentials.json, and restart.';
+    return [{ check, state: 'broken', found, wayOut }];
   }
   const bearer = `Bearer ${made.data.access_token}`;
   const apiKey = service.apiKey ?? credentials?.apiKey;

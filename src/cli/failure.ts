@@ -16,6 +16,8 @@ const NO_CODE =
   'A command cannot give a one-time code. Set FANFARE_SESSION_COOKIE to a session that was begun with one, or use a user without codes.';
 /** By the call that was refused with 401. */
 const WRONG_LOG_IN: Record<string, string | undefined> = {
+  'POST /api/v1/auth/token':
+    'If the secret of this client was rotated, write the new one into credentials.json, or set FANFARE_CLIENT_SECRET. Otherwise correct FANFARE_CLIENT_ID, or let FANFARE_DATA_DIR name the directory of that instance.',
   'POST /api/session':
     'If the password of this user was changed, write the new one into credentials.json; or set FANFARE_SESSION_COOKIE to a session of an administrator.',
   'GET /api/session': 'Log in again, and set FANFARE_SESSION_COOKIE to the new session.',

@@ -42,6 +42,12 @@ export async function openBackend(signal?: AbortSignal): Promise<ApiClient> {
   return createApiClient({ ...where, client: own.client, apiKey: service.apiKey ?? own.apiKey });
 }
 
+/** Where the client of credentials.json is, if this is it: the instance sends its own campaigns with that one. */
+export async function fileOfOwnClient(id: string): Promise<string | undefined> {
+  const { dataDir } = readConfig(process.env);
+  return (await readCredentials(dataDir))?.client.id === id ? credentialsFile(dataDir) : undefined;
+}
+
 function unknown(what: string, dataDir: string, variable: string): StartupError {
   return new StartupError(
     `Nothing says ${what}: there is no ${credentialsFile(dataDir)}, and ${variable} is not set`,

@@ -215,7 +215,7 @@ describeWithDatabase('fanfare doctor', (database) => {
         ]);
         await writeCredentials(directory, { ...made, client: { ...made.client, secret: 'wrong' } });
         expect((await doctor()).of('messaging service')).toMatchObject([
-          { state: 'broken', wayOut: 'Correct the client of credentials.json.' },
+          { state: 'broken', wayOut: expect.stringContaining('write the new one into credentials.json') },
         ]);
       },
       TIMEOUT_MS,

@@ -170,6 +170,17 @@ describeWithDatabase('commands over HTTP', (database) => {
       const { secret } = await json<{ secret: string }>(`client rotate ${own.client.id} --overlap-hours 1`);
       expect(await withSecret(secret)).toMatchObject({ code: 0, err: '' });
       expect((await withSecret(`${secret}x`)).code).toBe(1);
+      const rotated = await fanfare(`client rotate ${own.client.id} --overlap-hours 0`);
+      expect(rotated.out).toMatch(/campaigns .*credentials\.json: write .* restart/);
+      const refused = await fanfare('campaign list');
+      expect([refused.code, refused.err]).toEqual([
+        1,
+        expect.stringMatching(/rotated, write .* credentials\.json/),
+      ]);
+      const [, last = ''] = /^secret +(\S+)$/m.exec(rotated.out) ?? [];
+      await writeCredentials(dataDir, { ...own, client: { ...own.client, secret: last } });
+      const other = await json<{ id: string }>('client create --name Other');
+      expect((await fanfare(`client rotate ${other.id}`)).out).not.toContain('credentials.json');
     },
     TIMEOUT_MS,
   );
