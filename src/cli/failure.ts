@@ -4,7 +4,7 @@ import { StartupError } from '../startup-error';
 import { printable } from './command';
 
 /** Exit codes of api.md 13. */
-const FAILED = 1;
+export const FAILED = 1;
 export const USAGE_ERROR = 2;
 
 /** The command was called wrongly, in a way that its options alone do not say. */

@@ -8,7 +8,7 @@ import { addCompletionCommand } from './completion';
 import { addContactCommands, addExplainCommand } from './contact-commands';
 import { addContactListCommands } from './contact-list-commands';
 import { addExamples } from './examples';
-import { printFailure, reportFailure, USAGE_ERROR } from './failure';
+import { FAILED, printFailure, reportFailure, USAGE_ERROR } from './failure';
 import { repeatDemo } from './first-demo';
 import { migrateDatabase, runDoctor, runParts } from './loaded-when-run';
 import { addMessageCommands, addStopCommand, addSuppressionCommands } from './message-commands';
@@ -19,6 +19,7 @@ import { addWebhookCommands } from './webhook-commands';
 /** The command line: reads arguments, runs a command, returns the exit code. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
   let code = 0;
+  endWithReader({ isServer: SERVERS.includes(argv[2] ?? '') });
   const program = new Command('fanfare')
     .description('Durable campaigns over email, SMS and voice')
     .showHelpAfterError('`fanfare --help` lists the commands; with a command in front, its options.')
@@ -71,6 +72,16 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     if (json) printFailure({ code: 'usage', message: error.message });
     return USAGE_ERROR;
   }
+}
+
+const SERVERS = ['up', 'serve', 'worker'];
+
+/** A reader of the output, such as `head`, may have enough. A command has nothing more to do then, and a server has. */
+function endWithReader({ isServer }: { isServer: boolean }): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (!isServer) process.exit(FAILED);
+  });
 }
 
 /** Commands that run until they are stopped, and the demo for them. */

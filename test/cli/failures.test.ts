@@ -89,6 +89,17 @@ describeWithDatabase('commands with --json that steer a workspace', (database) =
   );
 
   test(
+    'end without a word when their reader has enough',
+    async () => {
+      const { child, ended } = runFanfare(['completion', 'bash'], {});
+      child.stdout?.destroy();
+      const { err, code } = await ended;
+      expect([code, err]).toEqual([1, '']);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'stop the workspace, show the stop and end it',
     async () => {
       expect(await fanfare('stop --status')).toMatchObject({ code: 0, answer: null });
