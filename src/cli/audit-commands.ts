@@ -7,6 +7,7 @@ import { type ChainFinding, verifyChain } from '../audit/verify-chain';
 import { StartupError } from '../startup-error';
 import type { ApiClient } from './api-client';
 import { print, withApi } from './command';
+import { needReadable } from './input-file';
 import { openInstance } from './instance';
 
 /** `fanfare audit …`: the log of who did what, read and checked over HTTP (docs/audit.md). */
@@ -103,6 +104,7 @@ const exported = z.looseObject({
 });
 
 async function* readExport(file: string): AsyncGenerator<AuditEntry> {
+  await needReadable(file);
   let number = 0;
   try {
     for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {

@@ -144,9 +144,11 @@ describeWithDatabase('commands with --json that steer a workspace', (database) =
         [join(dataDir, 'none.csv'), 'ENOENT'],
         [dataDir, 'is a directory'],
       ] as const) {
-        const { code, answer } = await fanfare(`suppression import ${file}`);
-        expect([code, answer.code]).toEqual([1, 'failed']);
-        expect(answer.message).toMatch(new RegExp(`^${file} .*${why}`));
+        for (const command of ['suppression import', 'audit verify']) {
+          const { code, answer } = await fanfare(`${command} ${file}`);
+          expect([code, answer.code]).toEqual([1, 'failed']);
+          expect(answer.message).toMatch(new RegExp(`^${file} .*${why}`));
+        }
       }
     },
     TIMEOUT_MS,
