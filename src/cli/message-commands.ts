@@ -79,7 +79,7 @@ const answer = z.object({ data: stop.nullable() });
 async function steerStop(api: ApiClient, { reason, end, status, json }: StopOptions): Promise<void> {
   if ([reason !== undefined, end, status].filter(Boolean).length !== 1) {
     throw new UsageError(
-      'One of --reason, --end and --status is needed',
+      'One of --reason, --end and --status is needed, and not two of them',
       'To stop the workspace, run `fanfare stop --reason <text>`; to let it go on, `fanfare stop --end`.',
     );
   }
