@@ -130,7 +130,7 @@ function addSenderCommands(program: Command): void {
   const channel = () =>
     new Option('--channel <channel>', 'of this channel').choices(CHANNELS).makeOptionMandatory();
   addResource(program, senders, [
-    listOf(SENDERS, ['id', 'workspace', 'channel', 'sender']),
+    listOf(SENDERS, ['id', 'workspace', 'channel', 'sender'], 'oldest first'),
     {
       usage: 'register <sender>',
       description: 'give a sender, of email a domain, to one workspace alone',
@@ -146,7 +146,11 @@ function addSenderCommands(program: Command): void {
   ]);
   const limits = { name: 'sender-limit', description: 'limits of single senders', as: 'backend' } as const;
   addResource(program, limits, [
-    listOf(SENDER_LIMITS, ['channel', 'sender', 'rate', 'burst', 'concurrentCalls', 'updatedAt']),
+    listOf(
+      SENDER_LIMITS,
+      ['channel', 'sender', 'rate', 'burst', 'concurrentCalls', 'updatedAt'],
+      'by channel and sender',
+    ),
     {
       usage: 'set <sender>',
       description: 'limit how fast a sender is used; "off" is no limit, and what is not given stays as it is',
@@ -208,9 +212,9 @@ const numberOrOff = (value: string) => (value === 'off' ? value : anyNumber(valu
 const limitOf = (given: number | 'off' | undefined, before: unknown) =>
   given === 'off' ? null : (given ?? before);
 
-const listOf = (path: string, columns: string[]): ResourceCommand => ({
+const listOf = (path: string, columns: string[], order = 'newest first'): ResourceCommand => ({
   usage: 'list',
-  description: 'list them, newest first',
+  description: `list them, ${order}`,
   options: [LIMIT()],
   run: async (api, _, { limit }) => table(await readRows(api, path, {}, limit), columns),
 });

@@ -77,9 +77,10 @@ export async function readRows(
   }
 }
 
-/** A line for each row, with these members in columns. */
+/** A line for each row, with these members in columns, below a line of their names. */
 export function table(rows: readonly Row[], columns: readonly string[]): Outcome {
-  const cells = rows.map((row) => columns.map((column) => cell(row[column])));
+  if (rows.length === 0) return { data: rows, lines: ['There are none.'] };
+  const cells = [[...columns], ...rows.map((row) => columns.map((column) => cell(row[column])))];
   const widths = columns.map((_, i) => Math.max(...cells.map((line) => line[i]?.length ?? 0)));
   const lines = cells.map((line) =>
     line
@@ -87,7 +88,7 @@ export function table(rows: readonly Row[], columns: readonly string[]): Outcome
       .join('  ')
       .trimEnd(),
   );
-  return { data: rows, lines: lines.length > 0 ? lines : ['There are none.'] };
+  return { data: rows, lines };
 }
 
 /** A line for each member. */

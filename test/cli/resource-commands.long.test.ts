@@ -44,7 +44,7 @@ describeWithDatabase('commands over HTTP', (database) => {
       const added = await json('suppression add ada@example.com --channel email --reason asked');
       expect(added).toMatchObject({ channel: 'email', address: 'ada@example.com', reason: 'asked' });
       expect((await fanfare('suppression list --channel email')).out).toMatch(
-        /^email +ada@example.com +asked/,
+        /^channel +address +reason .*\nemail +ada@example.com +asked/,
       );
       const file = join(dataDir, 'suppressed.csv');
       await json(`suppression export ${file}`);
@@ -125,7 +125,7 @@ describeWithDatabase('commands over HTTP', (database) => {
       const made = await json('workspace create Second --email second@example.com');
       expect(made).toMatchObject({ workspace: { name: 'Second' }, apiKey: expect.any(String) });
       expect(await json<unknown[]>('workspace list --limit 1')).toMatchObject([{ name: 'Second' }]);
-      expect((await fanfare('workspace list')).out).toMatch(/^ws_\w+ +Second +\d{4}-/);
+      expect((await fanfare('workspace list')).out).toMatch(/^id +name +createdAt\nws_\w+ +Second +\d{4}-/);
     },
     TIMEOUT_MS,
   );
@@ -193,7 +193,7 @@ describeWithDatabase('commands over HTTP', (database) => {
       writeFileSync(file, 'email,name\nada@example.com,Ada\ngrace@example.com,Grace\n');
       expect((await fanfare(`contacts import ${id} ${file}`)).out).toContain('2 contacts created');
       expect(await json(`contact-list rename ${id} Readers`)).toMatchObject({ id, name: 'Readers' });
-      expect((await fanfare('contact-list list --search read')).out).toMatch(/^lst_\w+ +Readers /);
+      expect((await fanfare('contact-list list --search read')).out).toMatch(/^lst_\w+ +Readers /m);
       expect(await json(`contact-list show ${id}`)).toMatchObject({ counts: { contacts: 2, withEmail: 2 } });
       const [one] = await json<{ id: string; email: string }[]>(`contacts list --list ${id} --limit 1`);
       expect(await json(`contacts show ${one?.id}`)).toMatchObject({ email: one?.email });
@@ -226,7 +226,7 @@ describeWithDatabase('commands over HTTP', (database) => {
       expect(await names('template list --limit 1')).toEqual(['greeting']);
       expect(await names('template list --channel sms --search ord')).toEqual(['order']);
       expect((await fanfare('template list --channel voice')).out).toBe('There are none.\n');
-      expect((await fanfare('template list')).out).toMatch(/^tpl_\w+ +sms +greeting +1 /);
+      expect((await fanfare('template list')).out).toMatch(/^tpl_\w+ +sms +greeting +1 /m);
     },
     TIMEOUT_MS,
   );
@@ -250,7 +250,9 @@ describeWithDatabase('commands over HTTP', (database) => {
     'the limit of a sender is set and lifted',
     async () => {
       expect(await json('sender-limit set 12345 --channel sms --rate 5')).toMatchObject({ rate: 5 });
-      expect((await fanfare('sender-limit list')).out).toMatch(/^sms +12345 +5 /);
+      expect((await fanfare('sender-limit list')).out).toMatch(
+        /^channel +sender +rate +burst .*\nsms +12345 +5 /,
+      );
       expect(await json('sender-limit lift 12345 --channel sms')).toEqual({ channel: 'sms' });
       expect((await fanfare('sender-limit list')).out).toBe('There are none.\n');
     },
