@@ -13,6 +13,7 @@ import {
   untilReady,
 } from './support/fanfare-process';
 import { freshNamespace } from './support/namespaces';
+import { MAIN } from './support/root';
 
 const run = promisify(execFile);
 
@@ -129,6 +130,28 @@ describe('a link from one page to a heading', () => {
       return !anchors.get(to)?.includes(anchor);
     });
     expect(dead.map(([link]) => link)).toEqual([]);
+  });
+});
+
+describe('a command that a page shows', () => {
+  const pages = ['README.md', 'SECURITY.md'].concat(
+    readdirSync(join(ROOT, 'docs'), { recursive: true })
+      .map((path) => `docs/${path}`)
+      .filter((path) => path.endsWith('.md') && !path.startsWith('docs/decisions/')),
+  );
+  // A value that is left out cannot be tried.
+  const lines = new Set(
+    pages
+      .flatMap((page) => [...read(page).matchAll(/(?:^|`|\$ )fanfare ([a-z][^`\n]* --[^`\n#>|]*)/gm)])
+      .map(([, line = '']) => line.trim())
+      .filter((line) => !line.includes('…')),
+  );
+
+  test.each([...lines])('has options and choices that the program knows: fanfare %s', async (line) => {
+    const words = (line.match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ''));
+    const { stdout } = await run(process.execPath, [MAIN, ...words, '--help']);
+    for (const option of words.filter((word) => word.startsWith('--')))
+      expect(stdout).toContain(`${option} `);
   });
 });
 
