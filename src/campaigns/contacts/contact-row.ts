@@ -157,7 +157,8 @@ function paramProblem(key: string, value: unknown): { code: string; message: str
 }
 
 function phoneProblem(text: string, country: CountryCode | undefined): string {
-  return country || text.startsWith('+')
+  const isNational = !text.startsWith('+') && !text.includes('@') && /\d/.test(text);
+  return country || !isNational
     ? 'is not a phone number that can be dialled'
-    : 'has no country: write it with + and the country code, or name a default in ?country=';
+    : 'has no country: write it with + and the country code, or name a default, as by ?country=US or --country US';
 }

@@ -82,6 +82,18 @@ describe('a contact row', () => {
     );
   });
 
+  test.each([
+    ['2025550123', undefined, /^has no country: .*\?country=US .*--country US/],
+    ['(202) 555-0123', undefined, /^has no country: /],
+    ['ada@example.com', undefined, /^is not a phone number/],
+    ['people.csv', undefined, /^is not a phone number/],
+    ['12', 'US', /^is not a phone number/],
+  ])('the phone number %p of the country %p is refused with what is wrong', (phone, country, message) => {
+    expect(checkContact({ phone }, country === undefined ? undefined : phoneRegion(country))).toMatchObject({
+      findings: [{ field: 'phone', code: 'invalid_phone', message: expect.stringMatching(message) }],
+    });
+  });
+
   test('a name with line breaks is written on one line', () => {
     expect(judged({ email: 'a@example.com', name: 'Ada\r\n King \nLovelace\n' })).toMatchObject({
       name: 'Ada King Lovelace',
