@@ -31,6 +31,7 @@ const STREAMED: Record<string, string> = {
   '.ndjson': 'application/x-ndjson',
   '.jsonl': 'application/x-ndjson',
 };
+const FILES = [...Object.keys(STREAMED), '.json'];
 
 const rejectedRow = z.looseObject({ index: z.number(), field: z.string(), message: z.string() });
 const saved = z.object({
@@ -100,6 +101,12 @@ function paramsOf(given: readonly string[]): Record<string, string> {
 async function recipientsOf({ to, channel }: SendOptions): Promise<unknown[]> {
   const [only = ''] = to;
   if (to.length === 1 && extname(only).toLowerCase() === '.json') return rowsOf(only);
+  const file = to.find((one) => FILES.includes(extname(one).toLowerCase()));
+  if (file !== undefined)
+    throw new UsageError(
+      `The file ${file} is given beside others`,
+      'Give --to one file alone, or addresses.',
+    );
   return to.map((address) => (channel === 'email' ? { email: address } : { phone: address }));
 }
 

@@ -163,6 +163,13 @@ describeWithDatabase('fanfare campaign send', (database) => {
         2,
         expect.stringContaining('--param NAME has no value'),
       ]);
+      for (const name of ['more.csv', 'more.json']) {
+        const among = await send('--to', '+12025550101', fileOf(name, ''));
+        expect([among.code, among.err]).toEqual([
+          2,
+          expect.stringContaining(`${name} is given beside others`),
+        ]);
+      }
       const object = await send('--to', fileOf('object.json', '{}'));
       expect([object.code, object.err]).toEqual([1, expect.stringContaining('holds no array')]);
       const missing = await send('--to', join(dataDir, 'none.csv'));
