@@ -9,7 +9,7 @@ import { senderKey } from '../domain/suppression';
 import type { ApiClient } from './api-client';
 import { print, withApi } from './command';
 import { UsageError } from './failure';
-import { fileOfOwnClient, openInstance } from './instance';
+import { afterChangeOf, openInstance } from './instance';
 import {
   addResource,
   anyNumber,
@@ -77,8 +77,7 @@ export function addAccessCommands(program: Command): void {
     {
       usage: 'revoke <id>',
       description: 'end an API key for good',
-      run: async (api, [id]) =>
-        members((await api.delete(`/api/admin/api-keys/${segment(id)}`, anyRow)).data),
+      run: revokeKey,
     },
   ]);
   addWorkspaceCommands(program);
@@ -92,13 +91,15 @@ async function rotateClient(
 ): Promise<Outcome> {
   const body = { overlapHours, revokeTokens };
   const { data } = await api.post(`/api/admin/clients/${segment(id)}/rotate`, body, anyRow);
-  const file = await fileOfOwnClient(id);
-  const next = file === undefined ? [] : [ownClient(file)];
+  const next = await afterChangeOf('secret', ({ client }) => client.id === id);
   return { data, lines: [...members(data).lines, ...next] };
 }
 
-const ownClient = (file: string) =>
-  `The instance sends its own campaigns with this client, by ${file}: write the new secret there, and restart it.`;
+async function revokeKey(api: ApiClient, [id]: string[]): Promise<Outcome> {
+  const { data } = await api.delete(`/api/admin/api-keys/${segment(id)}`, anyRow);
+  const next = await afterChangeOf('key', ({ apiKey }) => apiKey.startsWith(String(data.prefix)));
+  return { data, lines: [...members(data).lines, ...next] };
+}
 
 function addWorkspaceCommands(program: Command): void {
   const of = {

@@ -12,6 +12,9 @@ export class UsageError extends StartupError {}
 
 const WRONG_CREDENTIALS =
   'Correct FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET (or FANFARE_SESSION_COOKIE), or let FANFARE_DATA_DIR name the directory of that instance.';
+/** A token was had by then. */
+const WRONG_KEY =
+  'Correct FANFARE_API_KEY, or write a key that is not revoked into credentials.json; `fanfare key create` makes one.';
 const NO_CODE =
   'A command cannot give a one-time code. Set FANFARE_SESSION_COOKIE to a session that was begun with one, or use a user without codes.';
 /** By the call that was refused with 401. */
@@ -26,7 +29,10 @@ const WRONG_LOG_IN: Record<string, string | undefined> = {
 function wayOutOf({ code, status, message }: FanfareError): string | undefined {
   if (code === 'totp_required' || code === 'enrolment_required') return NO_CODE;
   if (status !== 401) return undefined;
-  return WRONG_LOG_IN[message.split(' answered ')[0] ?? ''] ?? WRONG_CREDENTIALS;
+  const [call = ''] = message.split(' answered ');
+  // What takes a key beside the token is all that is not below this path.
+  if (!call.includes(' /api/')) return WRONG_KEY;
+  return WRONG_LOG_IN[call] ?? WRONG_CREDENTIALS;
 }
 
 /**

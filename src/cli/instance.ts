@@ -1,5 +1,5 @@
 import { readConfig } from '../config';
-import { credentialsFile, readCredentials } from '../credentials/credentials';
+import { type Credentials, credentialsFile, readCredentials } from '../credentials/credentials';
 import { StartupError } from '../startup-error';
 import { type ApiClient, createApiClient } from './api-client';
 
@@ -42,10 +42,14 @@ export async function openBackend(signal?: AbortSignal): Promise<ApiClient> {
   return createApiClient({ ...where, client: own.client, apiKey: service.apiKey ?? own.apiKey });
 }
 
-/** Where the client of credentials.json is, if this is it: the instance sends its own campaigns with that one. */
-export async function fileOfOwnClient(id: string): Promise<string | undefined> {
+/** What to do after a change of what credentials.json holds, if it is this one's. */
+export async function afterChangeOf(what: string, isIt: (own: Credentials) => boolean): Promise<string[]> {
   const { dataDir } = readConfig(process.env);
-  return (await readCredentials(dataDir))?.client.id === id ? credentialsFile(dataDir) : undefined;
+  const own = await readCredentials(dataDir);
+  if (!own || !isIt(own)) return [];
+  return [
+    `The instance sends its own campaigns with this ${what}, by ${credentialsFile(dataDir)}: write the new one there, and restart it.`,
+  ];
 }
 
 function unknown(what: string, dataDir: string, variable: string): StartupError {

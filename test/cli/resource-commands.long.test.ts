@@ -186,6 +186,29 @@ describeWithDatabase('commands over HTTP', (database) => {
   );
 
   test(
+    'a revoked key of credentials.json is said to be replaced there',
+    async () => {
+      const own = JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8'));
+      const keys = await json<{ id: string; prefix: string }[]>('key list');
+      const { id } = keys.find(({ prefix }) => own.apiKey.startsWith(prefix)) ?? { id: '' };
+      const { key } = await json<{ key: string }>('key create --name Another');
+      expect((await fanfare(`key revoke ${id}`)).out).toMatch(
+        /campaigns .*credentials\.json: write .* restart/,
+      );
+      const refused = await fanfare('message list');
+      expect([refused.code, refused.err]).toEqual([
+        1,
+        expect.stringMatching(/^Correct FANFARE_API_KEY, or write .* credentials\.json/m),
+      ]);
+      const other = await json<{ id: string }>('key create --name Other');
+      expect((await fanfare(`key revoke ${other.id}`)).out).not.toContain('credentials.json');
+      await writeCredentials(dataDir, { ...own, apiKey: key });
+      expect((await fanfare('message list')).code).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'contact lists are created, renamed, listed and deleted, and their contacts listed and erased',
     async () => {
       const { id } = await json('contact-list create Customers');
