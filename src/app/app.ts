@@ -4,7 +4,12 @@ import type { CampaignTables } from '../campaigns/model/tables';
 import { type InTurn, launchInTurn } from '../campaigns/watch/launch-in-turn';
 import { launchNotBegun } from '../campaigns/watch/run-reconciler';
 import type { Config } from '../config';
-import { type Credentials, readCredentials, writeCredentials } from '../credentials/credentials';
+import {
+  type Credentials,
+  credentialsFile,
+  readCredentials,
+  writeCredentials,
+} from '../credentials/credentials';
 import type { Role } from '../domain/task-queues';
 import { Foreground } from '../foreground';
 import { serviceAccess } from '../gateway/service-access';
@@ -129,6 +134,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   const http = options.http ? await openHttpModule({ ...shared, credentials, https }, shutdown) : undefined;
   if (http && !(database.isShared && credentials)) {
     credentials = await settleCredentials(config, http, credentials, temporal.address);
+    if (!credentials) warnWithoutAccount(options);
   }
   signal.throwIfAborted();
   if (options.roles.length) await openWorkerModule(shared, shutdown, fail);
@@ -208,6 +214,15 @@ function refuseImpossible({ config, http, roles }: AppOptions): void {
 async function needAccount({ config, http }: AppOptions): Promise<void> {
   if (http || config.service.credentialsFile !== undefined) return;
   serviceAccess(config.service, await readCredentials(config.dataDir));
+}
+
+/** It serves on all the same, because an administrator has to log in to make what is missing. */
+function warnWithoutAccount({ config, roles, log }: AppOptions): void {
+  const { clientId, credentialsFile: ofWorkspaces } = config.service;
+  if (roles.length === 0 || clientId !== undefined || ofWorkspaces !== undefined) return;
+  log.warn(
+    `The database has workspaces, but ${credentialsFile(config.dataDir)} is not there, and campaigns wait. Restore that file, or log in, make a client and an API key, and set FANFARE_CLIENT_ID, FANFARE_CLIENT_SECRET, FANFARE_API_KEY, and FANFARE_AUTH_URL, FANFARE_SEND_URL and FANFARE_APP_URL to the address of this server`,
+  );
 }
 
 /**

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import {
@@ -62,6 +62,18 @@ describe('fanfare up', () => {
     await untilReady(again);
     expect(Date.now() - startedAt).toBeLessThan(60_000);
     expect(readCredentials(at).client).toEqual(client);
+  }, 120_000);
+
+  test('says what to do where its database has workspaces and credentials.json is gone', async () => {
+    const at = await place();
+    const first = start(at);
+    await untilReady(first);
+    expect(first.output()).not.toContain('campaigns wait');
+    await first.stop();
+    rmSync(join(at.dataDir, 'credentials.json'));
+    const again = start(at);
+    await untilReady(again);
+    expect(again.output()).toMatch(/credentials\.json is not there, and campaigns wait.*FANFARE_CLIENT_ID/);
   }, 120_000);
 
   test('says that its port is in use', async () => {
