@@ -11,6 +11,7 @@ import { hourRules, openHours, startFor, zonesOf } from '../../domain/time-zones
 import type { Wait } from '../../domain/wait-reasons';
 import { derivedState } from '../ledger/derived-state';
 import type { CampaignTables } from '../model/tables';
+import { placedAt } from '../runs/fallback-turns';
 import type { RecipientFacts } from './recipient-facts';
 
 /**
@@ -165,17 +166,18 @@ async function readQueue(db: Kysely<CampaignTables>, key: RecipientFacts['key'])
   return row ?? { rate: null, next_at: null, ahead: 0, offered: false, open_shards: 0, live_calls: 0 };
 }
 
+/** Its workflow has begun, and no call is in the air (fallback-turns.ts). */
+const isBeforeCall = (channel: Channel, state: RecipientState, placed: Date | null): boolean =>
+  channel === 'voice' && state === 'sending' && placed === null;
+
 /** A later channel of a campaign that goes from channel to channel; when it begins is known once the one before is sent. */
 export async function fallbackWait(
   db: Kysely<CampaignTables>,
   { key, view, run, stored }: RecipientFacts,
   tellsMore: boolean,
 ): Promise<Wait> {
-  const { rows } = await sql<{ channel: Channel; state: RecipientState; since: Date }>`
-    select r.channel, ${derivedState} as state, coalesce((
-        select c.placed_at from calls c where c.run_id = r.run_id and r.channel = 'voice' and r.state = 'sending'
-          and c.seq = r.seq and c.attempt = r.attempt
-      ), r.updated_at) as since
+  const { rows } = await sql<{ channel: Channel; state: RecipientState; placed: Date | null; updated: Date }>`
+    select r.channel, ${derivedState} as state, ${placedAt('r')} as placed, r.updated_at as updated
     from recipients r
     cross join lateral (
       select next_seq from shards where run_id = r.run_id and channel = r.channel and shard = r.shard limit 1
@@ -183,9 +185,9 @@ export async function fallbackWait(
     cross join lateral (select phase, control from runs where id = r.run_id limit 1) runs
     where r.run_id = ${key.runId} and r.contact_id = ${view.contactId} and r.turn < ${stored.turn ?? 0}::int
     order by r.turn`.execute(db);
-  const earlier = rows.map(({ channel, state, since }) => ({
-    standing: standingOf(channel, state, tellsMore),
-    sinceMs: since.getTime(),
+  const earlier = rows.map(({ channel, state, placed, updated }) => ({
+    standing: standingOf(channel, isBeforeCall(channel, state, placed) ? 'pending' : state, tellsMore),
+    sinceMs: (placed ?? updated).getTime(),
   }));
   const channel = rows.at(-1)?.channel;
   const afterMs = fallbackAfterMs(run.options);

@@ -153,17 +153,27 @@ function standing({ tellsMore }: TurnRule) {
   return sql`(select case ${sql.raw(cases.join(' '))} end from (select ${derived} as derived) state)`;
 }
 
+/**
+ * SQL: when the call of a voice recipient that is in the air was placed; null while there is none. A recipient whose
+ * workflow waits for a permit, a slot or its hours is being called by the ledger's states, and no telephone rings yet.
+ */
+export const placedAt = (recipient: 'e' | 'r') => {
+  const column = (name: string) => sql.ref(`${recipient}.${name}`);
+  return sql<Date | null>`case when ${column('channel')} = 'voice' and ${column('state')} = 'sending' then (
+    select c.placed_at from calls c where c.run_id = ${column('run_id')} and c.seq = ${column('seq')}
+      and c.attempt = ${column('attempt')} and c.ended_at is null) end`;
+};
+
 /** The derived state. A recipient in a page that has not recorded them yet is being sent to. */
-const derived = sql`case when e.state <> 'pending' then e.state else (
+const derived = sql`case
+  when e.channel = 'voice' and e.state in ('pending', 'sending') and ${placedAt('e')} is null then 'pending'
+  when e.state <> 'pending' then e.state else (
   select case
     when e.seq >= s.next_seq then 'pending'
-    when e.channel = 'voice' then 'sending'
     when exists (select from pages p where p.run_id = e.run_id and p.channel = e.channel and p.shard = e.shard
       and p.seqs is null and e.seq >= p.from_seq + p.resolved and e.seq < p.to_seq) then 'sending'
     else 'accepted' end
   from shards s where s.run_id = e.run_id and s.channel = e.channel and s.shard = e.shard) end`;
 
 /** When the message was handed over; for a call in the air, when it was placed. */
-const since = sql`case when e.channel = 'voice' and e.state = 'sending' then coalesce((
-    select c.placed_at from calls c where c.run_id = e.run_id and c.seq = e.seq and c.attempt = e.attempt
-  ), e.updated_at) else e.updated_at end`;
+const since = sql`coalesce(${placedAt('e')}, e.updated_at)`;

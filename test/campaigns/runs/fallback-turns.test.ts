@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely';
 import { openCalls } from '../../../src/campaigns/actions/cancel-run';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
+import { markCalling, openCall, recordStep } from '../../../src/campaigns/calls/calls';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { openFallbackTurns } from '../../../src/campaigns/runs/fallback-turns';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
@@ -196,6 +197,58 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
     expect((await rows(runId, 'voice'))[0]).toBe('1 canceled reached_before');
   });
 
+  describe('whose first channel is voice', () => {
+    /** A contact whom a page took for a call an hour after the audience was frozen. */
+    async function taken() {
+      const run = await plant(1, ['voice', 'sms']);
+      await sql`update recipients set updated_at = now() - interval '1 hour' where run_id = ${run.runId}`.execute(
+        db,
+      );
+      const taking = await takePage(db, { runId: run.runId, channel: 'voice', shard: 0, lane: 0 }, 1);
+      if (taking.kind !== 'page') throw new Error('no page');
+      return { ...run, page: taking.page };
+    }
+    const sms = async (runId: string) => (await rows(runId, 'sms'))[0];
+    const agePlaced = (runId: string) =>
+      sql`update calls set placed_at = now() - ${AFTER_MS + 1_000} * interval '1 millisecond' where run_id = ${runId}`.execute(
+        db,
+      );
+
+    test('counts the silence from the call, not from the freeze', async () => {
+      const { runId, give, page } = await taken();
+      await give();
+      expect(await sms(runId)).toBe('1 waiting earlier_channel');
+      await offerChunk(db, page, 1);
+      await recordChunk(db, page, []);
+      // Its workflow has begun, and waits for a free slot.
+      await give();
+      expect(await sms(runId)).toBe('1 waiting earlier_channel');
+      await openCall(db, { runId, seq: 0, attempt: 1 });
+      await give();
+      expect(await sms(runId)).toBe('1 waiting earlier_channel');
+      await agePlaced(runId);
+      await give();
+      expect(await sms(runId)).toBe('1 waiting - due');
+    });
+
+    test('waits for a call that was put back and is not placed anew yet', async () => {
+      const { runId, give, page } = await taken();
+      await offerChunk(db, page, 1);
+      await recordChunk(db, page, []);
+      const first = { runId, seq: 0, attempt: 1 };
+      await openCall(db, first);
+      await agePlaced(runId);
+      await recordStep(db, first, { kind: 'end', state: 'failed', outcome: 'failed' }, 'failed');
+      await sql`update calls set ended_at = now(), outcome = 'failed' where run_id = ${runId}`.execute(db);
+      await sql`update recipients set state = 'waiting', call_from = 2 where run_id = ${runId} and channel = 'voice'`.execute(
+        db,
+      );
+      await markCalling(db, runId, [{ seq: 0, from: 2, waited: true }]);
+      await give();
+      expect(await sms(runId)).toBe('1 waiting earlier_channel');
+    });
+  });
+
   test('decides as the rule does, whatever became of the earlier channels', async () => {
     const states = RECIPIENT_STATES.filter((state) => state !== 'pending');
     const cases = fc.sample(
@@ -211,6 +264,10 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
       const expected: string[] = [];
       for (const [i, [first, second, agoMs]] of cases.entries()) {
         await set(runId, 'voice', i + 1, first, agoMs);
+        if (first === 'sending') {
+          await sql`insert into calls (run_id, seq, attempt, data, live, placed_at)
+            values (${runId}, ${i}, 1, '{}', true, now() - ${agoMs} * interval '1 millisecond')`.execute(db);
+        }
         await set(runId, 'email', i + 1, second, agoMs);
         // Where it waits without an hour its own turn is decided first, and may open or end what follows.
         const known = ([channel, state]: [Channel, RecipientState]): EarlierChannel => ({
