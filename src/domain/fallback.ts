@@ -32,7 +32,7 @@ const STANDINGS: Record<RecipientState, Standing> = {
 /** A service that reports nothing beyond its acceptance has reported success with it. */
 export function standingOf(channel: Channel, state: RecipientState, tellsMore: boolean): Standing {
   // The call is in the air; its end may never be reported.
-  if (channel === 'voice') return state === 'sending' ? 'counting' : STANDINGS[state];
+  if (channel === 'voice' && state === 'sending') return 'counting';
   return !tellsMore && (state === 'accepted' || state === 'sent') ? 'reached' : STANDINGS[state];
 }
 

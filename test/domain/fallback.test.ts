@@ -48,7 +48,7 @@ describe('the next channel of a contact', () => {
       const reached = (tellsMore: boolean) =>
         RECIPIENT_STATES.filter((state) => standingOf(channel, state, tellsMore) === 'reached');
       expect(reached(true)).toEqual(['delivered']);
-      expect(reached(false)).toEqual(channel === 'voice' ? ['delivered'] : ['accepted', 'sent', 'delivered']);
+      expect(reached(false)).toEqual(['accepted', 'sent', 'delivered']);
     }
   });
 });

@@ -5,11 +5,11 @@ import { type Kysely, sql } from 'kysely';
 import { openCalls } from '../../../src/campaigns/actions/cancel-run';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
-import { markCalling, openCall, recordStep } from '../../../src/campaigns/calls/calls';
+import { endRecipient, markCalling, openCall, recordStep } from '../../../src/campaigns/calls/calls';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { openFallbackTurns } from '../../../src/campaigns/runs/fallback-turns';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
-import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
+import { readCounts, unsettled } from '../../../src/campaigns/runs/ledger-counts';
 import type { Channel } from '../../../src/domain/channel';
 import { type EarlierChannel, nextTurn, standingOf } from '../../../src/domain/fallback';
 import { RECIPIENT_STATES, RETRIED, type RecipientState } from '../../../src/domain/recipient';
@@ -246,6 +246,15 @@ describeWithDatabase('a run that goes from channel to channel', (database) => {
       await markCalling(db, runId, [{ seq: 0, from: 2, waited: true }]);
       await give();
       expect(await sms(runId)).toBe('1 waiting earlier_channel');
+    });
+
+    test('ends at a service that tells no more than that it took the call', async () => {
+      const { runId, rule } = await plant(1, ['voice', 'sms']);
+      await send(runId, 'voice');
+      await endRecipient(db, { runId, seq: 0 }, 'accepted', undefined);
+      await openFallbackTurns(db, { ...rule, tellsMore: false });
+      expect(await sms(runId)).toBe('1 canceled reached_before');
+      expect(unsettled(await readCounts(db, runId), false)).toBe(0);
     });
   });
 
