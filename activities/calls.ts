@@ -315,7 +315,10 @@ class CallPlacer {
     }
   }
 
-  private async redialWait({ runId }: CallKey): Promise<number | undefined> {
+  private async redialWait(call: CallKey): Promise<number | undefined> {
+    // An earlier attempt has asked for the call already. It holds its slot, and would otherwise wait for itself.
+    if ((await callStanding(this.deps.db, call)) !== 'none') return undefined;
+    const { runId } = call;
     // Check for a free slot before asking for a permit, because a permit that is not used is lost.
     const placeMs = await slotWait(this.deps.db, runId);
     if (placeMs !== undefined) return placeMs;
