@@ -128,7 +128,8 @@ class CallPlacer {
         const permission = await awaitRateLimit(this.deps.db, run.runId, demand);
         if (permission.kind === 'stopped') return permission;
         if (permission.kind === 'backoff') return { kind: 'idle', waitMs: permission.waitMs };
-        const { ready, held } = partByHours(await offerChunk(this.deps.db, page, permission.count), hours);
+        const offered = await offerChunk(this.deps.db, page, permission.count);
+        const { ready, held } = partByHours(offered, hours, deliveryRule(run.options));
         const starts = await callStarts(
           this.deps.db,
           run.runId,
@@ -192,9 +193,9 @@ class CallPlacer {
     const now = Date.now();
     const hours = openHours(run.options, 'voice');
     if (hours.hasRules) {
-      const until = await holdCall(this.deps.db, input, OUT_OF_HOURS, (where) =>
-        laterThan(now, hours.nextFor(where, now)),
-      );
+      const nextFor = (where: string | null) => laterThan(now, hours.nextFor(where, now));
+      const until = await holdCall(this.deps.db, input, OUT_OF_HOURS, nextFor, rule);
+      if (until === 'over') return { kind: 'over' };
       if (until) return { kind: 'later', waitMs: until.getTime() - now };
     }
     // A redial takes a permit too. The first call of a recipient took its permit before its workflow was

@@ -1,16 +1,19 @@
 import type { PageRecipient } from '../src/campaigns/runs/ledger';
 import type { RecipientResult } from '../src/campaigns/runs/write-results';
+import { type DeliveryRule, waitUntil } from '../src/domain/delivery-rule';
+import { ANSWER_LOST } from '../src/domain/errors';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { phonePrefix } from '../src/domain/time-zones/phone-zones';
 import type { OpenHours } from '../src/domain/time-zones/recipient-hours';
 
 /**
- * Splits the recipients into those who may be reached now and results for the others, who wait until their
- * hours open.
+ * Splits the recipients into those who may be reached now and results for the others. They wait until their hours open,
+ * or end at once when their time is over by then, so that they do not keep the run open for that long.
  */
 export function partByHours(
   recipients: readonly PageRecipient[],
   hours: OpenHours,
+  rule: DeliveryRule,
 ): { ready: PageRecipient[]; held: RecipientResult[] } {
   const now = Date.now();
   const ready: PageRecipient[] = [];
@@ -19,14 +22,15 @@ export function partByHours(
     // The time zone is missing when the run had no rules by recipients' local time as its audience was frozen.
     const next = hours.nextFor(recipient.place ?? phonePrefix(recipient.address) ?? null, now);
     if (next <= now) ready.push(recipient);
-    else
-      held.push({
-        seq: recipient.seq,
-        state: 'waiting',
-        code: OUT_OF_HOURS,
-        retryAt: new Date(next),
-        attempted: false,
-      });
+    else held.push({ seq: recipient.seq, attempted: false, ...heldUntil(next, recipient, rule) });
   }
   return { ready, held };
+}
+
+function heldUntil(next: number, recipient: PageRecipient, rule: DeliveryRule) {
+  const result = waitUntil(rule, recipient, next, OUT_OF_HOURS);
+  // The service may have the message, and is not asked for it again in time.
+  if (result.state === 'expired' && recipient.code === ANSWER_LOST)
+    return { state: 'unknown' as const, code: ANSWER_LOST };
+  return result;
 }

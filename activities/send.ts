@@ -179,7 +179,7 @@ class PageSender {
       ? { inTime: offered, expired: [] }
       : splitExpired(offered, context.rule, Date.now());
     const hours = openHours(run.options, page.channel);
-    const open = doubtful ? { ready: inTime, held: [] } : partByHours(inTime, hours);
+    const open = doubtful ? { ready: inTime, held: [] } : partByHours(inTime, hours, context.rule);
     // A recipient in doubt without a reserved cap slot was never sent to, because slots are reserved before
     // sending.
     const { ready, held } = await caps.part(open.ready);

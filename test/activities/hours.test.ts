@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely';
 import { createActivities } from '../../activities';
 import type { PlaceCallOutcome, StartCallsOutcome } from '../../activities/calls';
 import type { SendPageOutcome } from '../../activities/send';
+import { openCall } from '../../src/campaigns/calls/calls';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
 import type { Channel } from '../../src/domain/channel';
@@ -202,5 +203,53 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     const runId = await plant('voice', { delivery: { quietHours: aroundNow() } }, [HERE]);
     await sql`update runs set control = 'cancel' where id = ${runId}`.execute(db);
     expect(await placeCall(runId, 0)).toEqual({ kind: 'stopped', control: 'cancel' });
+  });
+
+  describe('end a recipient whose time is over before the next hour', () => {
+    const ended = [{ state: 'expired', code: 'expired', attempts: 0, retry_at: null }];
+
+    test.each(['recipient', 'UTC'])('by the clocks of %s', async (timezone) => {
+      const quietHours = aroundNow({ timezone });
+      const inAnHour = { delivery: { quietHours, expireAfterSeconds: 3_600 } };
+      const runId = await plant('sms', inAnHour, [HERE]);
+      expect(await sendPage(runId)).toEqual({ kind: 'idle' });
+      expect(await recipients(runId)).toEqual(ended);
+      const inThreeHours = { delivery: { quietHours, expireAfterSeconds: 3 * 3_600 } };
+      const waits = await plant('sms', inThreeHours, [HERE]);
+      await sendPage(waits);
+      expect(await recipients(waits)).toMatchObject([{ state: 'waiting', code: 'quiet_hours' }]);
+      expect(sent).toEqual([]);
+    });
+
+    test('of a message in doubt as unknown', async () => {
+      const quietHours = aroundNow();
+      const runId = await plant('sms', { delivery: { quietHours, expireAfterSeconds: 3_600 } }, [HERE]);
+      await sql`update recipients set state = 'waiting', code = 'answer_lost', retry_at = now() where run_id = ${runId}`.execute(
+        db,
+      );
+      await sql`update shards set next_seq = 1 where run_id = ${runId}`.execute(db);
+      await sendPage(runId);
+      expect(await recipients(runId)).toMatchObject([{ state: 'unknown', code: 'answer_lost' }]);
+    });
+
+    test('of a call, before its workflow and in it', async () => {
+      const options = { voice: { callWindow: aroundNow() }, schedule: { endAt: inAnHour() } };
+      const first = await plant('voice', options, [AWAY]);
+      await startCalls(first);
+      expect(started).toEqual([]);
+      expect(await recipients(first)).toEqual(ended);
+      const redialled = await plant('voice', options, [AWAY]);
+      expect(await placeCall(redialled, 0)).toEqual({ kind: 'over' });
+      expect(await recipients(redialled)).toEqual(ended);
+    });
+
+    test('unless the call may be in the air', async () => {
+      const runId = await plant('voice', {}, [AWAY]);
+      await openCall(db, { runId, seq: 0, attempt: 1 });
+      await setOptions(runId, { voice: { callWindow: aroundNow() }, schedule: { endAt: inAnHour() } });
+      expect(await placeCall(runId, 0)).toMatchObject({ kind: 'later' });
+    });
+
+    const inAnHour = () => new Date(Date.now() + HOUR_MS).toISOString();
   });
 });

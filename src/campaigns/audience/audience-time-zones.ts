@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import { deliveryRule } from '../../domain/delivery-rule';
 import { PHONE_PREFIX_MAX, phoneZones } from '../../domain/time-zones/phone-zones';
 import {
   asksForPlaces,
@@ -56,15 +57,20 @@ export async function planPlaces(
   };
 }
 
-/** When a campaign with such hours reaches each zone: null where that is now. */
+/**
+ * When a campaign with such hours reaches each zone: null where that is now. A zone whose hour comes after the campaign's
+ * end is due just after that end: its recipients expire then, and the run does not stay open until their hour.
+ */
 export function dueSeconds(
   options: HourOptions,
   channel: Channel,
   now: number,
 ): (place: string) => number | null {
   const hours = openHours(options, channel);
+  const { endsAtMs = Number.POSITIVE_INFINITY } = deliveryRule(options);
   return (place) => {
-    const due = hours.nextFor(place, Math.max(now, startFor(place, options) ?? now));
+    const open = hours.nextFor(place, Math.max(now, startFor(place, options) ?? now));
+    const due = Math.min(open, endsAtMs + 1);
     return due > now ? Math.ceil(due / 1_000) : NOW;
   };
 }

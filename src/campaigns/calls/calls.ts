@@ -149,19 +149,21 @@ async function freePlace(
 
 /**
  * Postpones a recipient who may not be called at this hour, and returns until when. Returns undefined for a
- * recipient who may be called, or whose run must not continue.
+ * recipient who may be called, or whose run must not continue. A recipient whose time is over by then ends at once,
+ * unless the call may be in the air.
  */
 export async function holdCall(
   db: Kysely<CampaignTables>,
   key: CallKey,
   code: string,
   nextFor: (place: string | null) => Date | undefined,
-): Promise<Date | undefined> {
+  rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'> = deliveryRule(),
+): Promise<Date | 'over' | undefined> {
   return retryTransaction(db, async (tx) => {
     if ((await readControl(tx, key.runId)) !== 'run') return undefined;
     const recipient = await tx
       .selectFrom('recipients')
-      .select(['place', 'address', 'state'])
+      .select(['place', 'address', 'state', 'due_at'])
       .where('run_id', '=', key.runId)
       .where('channel', '=', 'voice')
       .where('seq', '=', key.seq)
@@ -170,7 +172,12 @@ export async function holdCall(
     if (!recipient || !['pending', 'waiting', 'sending'].includes(recipient.state)) return undefined;
     // The time zone is missing when the run had no rules by recipients' local time as its audience was frozen.
     const retryAt = nextFor(recipient.place ?? phonePrefix(recipient.address) ?? null);
-    if (retryAt) await moveRecipient(tx, key, { state: 'waiting', code, retryAt });
+    if (!retryAt) return undefined;
+    if (retryAt.getTime() > expiryOf(rule, recipient.due_at) && (await callStanding(tx, key)) === 'none') {
+      await moveRecipient(tx, key, { state: 'expired', code: 'expired' });
+      return 'over';
+    }
+    await moveRecipient(tx, key, { state: 'waiting', code, retryAt });
     return retryAt;
   });
 }

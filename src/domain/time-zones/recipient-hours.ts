@@ -1,4 +1,5 @@
 import type { Channel } from '../channel';
+import { deliveryRule } from '../delivery-rule';
 import { LIMITS } from '../limits';
 import { quietHoursOf, type WorkspacePolicy } from '../policy';
 import { type HourRule, nextAllowed, RECIPIENT_ZONE, type WeeklyWindow } from './hours';
@@ -20,9 +21,10 @@ export interface HourOptions {
         timezone?: string | undefined;
         recipientLocal?: boolean | undefined;
         cron?: string | undefined;
+        endAt?: string | undefined;
       }
     | undefined;
-  delivery?: { quietHours?: WeeklyWindow | undefined } | undefined;
+  delivery?: { quietHours?: WeeklyWindow | undefined; expireAfterSeconds?: number | undefined } | undefined;
   voice?: { callWindow?: WeeklyWindow | undefined } | undefined;
   class?: string | undefined;
   /** The occurrence's wall time, `YYYY-MM-DDTHH:MM`, when each recipient has it at their own. */
@@ -70,7 +72,10 @@ export interface OpenHours {
   hasRules: boolean;
   /** The earliest instant from `at` on at which a recipient at the place may be reached; `at` itself if now. */
   nextFor(place: string | null, at: number): number;
-  /** The earliest instant from `at` on at which any recipient may be reached, as far as it is the same for all. */
+  /**
+   * The earliest instant from `at` on at which a page may begin. Where recipients expire, a page begins at any hour, so
+   * that those whose time is over before the next hour end at once.
+   */
   nextForAll(at: number): number;
 }
 
@@ -83,7 +88,7 @@ export function openHours(options: HourOptions, channel: Channel): OpenHours {
   return {
     hasRules: rules.length > 0,
     nextFor,
-    nextForAll: (at) => (asksForPlaces(options, channel) ? at : nextFor(null, at)),
+    nextForAll: (at) => (asksForPlaces(options, channel) || expires(options) ? at : nextFor(null, at)),
   };
 
   function nextFor(place: string | null, at: number): number {
@@ -102,6 +107,11 @@ export function openHours(options: HourOptions, channel: Channel): OpenHours {
     }
     return Math.max(next, at);
   }
+}
+
+function expires(options: HourOptions): boolean {
+  const { expireAfterMs, endsAtMs } = deliveryRule(options);
+  return expireAfterMs !== undefined || endsAtMs !== undefined;
 }
 
 /** If no permitted hour is found, look again after this time. */

@@ -167,6 +167,15 @@ describeWithDatabase('an audience at hours of its own', (database) => {
     }
   });
 
+  test('is due at the end of the campaign where its hour would come later, so that it ends then', async () => {
+    const { freeze } = await plant([{ timezone: 'Europe/Berlin' }, { timezone: 'America/New_York' }]);
+    const schedule = { ...NINE_IN_BERLIN, endAt: '2031-12-01T12:00:00Z' };
+    expect(dues(await freeze({ schedule }))).toEqual(['1 2031-12-01T08:00', '2 2031-12-01T12:00']);
+    const recurring = await plant([{ timezone: 'America/New_York' }]);
+    const hours = { schedule: { ...schedule, cron: '0 9 * * *' }, localTime: '2031-12-01T09:00' };
+    expect(dues(await recurring.freeze(hours))).toEqual(['1 2031-12-01T14:00']);
+  });
+
   test('heeds call windows on the voice channel only', async () => {
     const voice = { callWindow: { from: '10:00', to: '11:00' } };
     const contacts = [{ timezone: 'Europe/Berlin', phone: '+493023125001' }];
