@@ -12,7 +12,7 @@ import type { CampaignTables } from '../model/tables';
 import type { RecipientView } from '../reports/recipients';
 import { findPerson, type Part, type PersonQuery } from './find-person';
 import { goesOnByLedger, type NextStep, nextStep } from './next-step';
-import { type RecipientFacts, type RecipientRef, readFacts } from './recipient-facts';
+import { type RecipientFacts, type RecipientRef, readFacts, wasTried } from './recipient-facts';
 import { readSkipped } from './skipped';
 import { type Step, stepsOf, uidsOf } from './steps';
 
@@ -155,7 +155,9 @@ function summaryOf(
 ): string {
   const { view, campaignName, run } = facts;
   const subject = `The ${messageWord(view.channel)} of the campaign “${campaignName}”`;
-  const sentences = [`${subject} ${STATES[view.state](view.channel)}${when(facts, steps)}.`];
+  const sentences = [
+    `${subject} ${STATES[view.state](view.channel, wasTried(facts) ? ' again' : '')}${when(facts, steps)}.`,
+  ];
   if (view.code !== null && !next) sentences.push(codeMeaning(view.channel, view.code));
   if (view.outcome !== null && !next) sentences.push(`The outcome is: ${view.outcome.replaceAll('_', ' ')}.`);
   if (next) sentences.push(next.detail);
@@ -174,7 +176,7 @@ function summaryOf(
 
 const OPEN: readonly RecipientState[] = ['pending', 'waiting', 'sending', 'accepted'];
 
-const STATES: Record<RecipientState, (channel: Channel) => string> = {
+const STATES: Record<RecipientState, (channel: Channel, again: '' | ' again') => string> = {
   pending: () => 'has not been sent to this recipient yet',
   waiting: () => 'waits for this recipient',
   sending: (channel) => (channel === 'voice' ? 'is under way' : 'is being sent'),
@@ -184,9 +186,9 @@ const STATES: Record<RecipientState, (channel: Channel) => string> = {
   undelivered: () => 'did not reach the recipient',
   failed: () => 'failed',
   rejected: () => 'was refused for good',
-  suppressed: () => 'was not sent, because the address is on the suppression list',
-  expired: () => 'was not sent in time',
-  canceled: () => 'was canceled before it was sent',
+  suppressed: (_, again) => `was not sent${again}, because the address is on the suppression list`,
+  expired: (_, again) => `was not sent${again} in time`,
+  canceled: (_, again) => `was canceled before it was sent${again}`,
   unknown: () => 'may have arrived: its answer was lost, and it is not sent twice',
 };
 

@@ -6,7 +6,7 @@ import type { MessageStory } from '../../domain/message-history';
 import { FREQUENCY_CAP, OUT_OF_HOURS } from '../../domain/policy';
 import { type RecipientState, SETTLED } from '../../domain/recipient';
 import type { CallRecord } from '../calls/call-records';
-import type { RecipientFacts } from './recipient-facts';
+import { type RecipientFacts, wasTried } from './recipient-facts';
 import { attemptsOf, callsThatMayFollow } from './retry-rule';
 import type { Step } from './steps';
 
@@ -72,15 +72,27 @@ export function ledgerRetry(facts: RecipientFacts): Step[] {
   return [{ at: view.updatedAt, what: 'retry_planned', code, detail, data }];
 }
 
-const ENDS: Partial<Record<RecipientState, { what: StepWhat; says: (word: string) => string }>> = {
+const ENDS: Partial<
+  Record<RecipientState, { what: StepWhat; says: (word: string, again: boolean) => string }>
+> = {
   sent: { what: 'handed_over', says: (word) => `The ${word} was handed over.` },
   delivered: { what: 'receipt', says: (word) => `The ${word} reached its recipient.` },
   undelivered: { what: 'receipt', says: (word) => `The ${word} did not reach its recipient.` },
   failed: { what: 'answered', says: (word) => `The ${word} failed.` },
   rejected: { what: 'answered', says: (word) => `The ${word} was refused.` },
   unknown: { what: 'answered', says: (word) => `Whether the ${word} arrived is not known.` },
-  expired: { what: 'skipped', says: () => 'It was too late to send, and the recipient was left out.' },
-  canceled: { what: 'moved', says: () => 'The campaign was canceled before the recipient was sent to.' },
+  expired: {
+    what: 'skipped',
+    says: (_, again) =>
+      again
+        ? 'It was too late for another attempt.'
+        : 'It was too late to send, and the recipient was left out.',
+  },
+  canceled: {
+    what: 'moved',
+    says: (_, again) =>
+      `The campaign was canceled before ${again ? 'the next attempt' : 'the recipient was sent to'}.`,
+  },
 };
 
 /** The end from the ledger, used where the latest message does not report it. */
@@ -106,7 +118,7 @@ export function ledgerEnd(facts: RecipientFacts, latest: MessageStory | undefine
   return [
     {
       ...{ at, what: end.what, code: code ?? view.outcome ?? undefined },
-      detail: `${end.says(messageWord(view.channel))}${meant}`,
+      detail: `${end.says(messageWord(view.channel), wasTried(facts))}${meant}`,
       ...(Object.keys(data).length > 0 ? { data } : {}),
     },
   ];

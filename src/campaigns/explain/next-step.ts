@@ -46,8 +46,10 @@ export async function nextStep(
     at !== undefined &&
     facts.view.code !== LATER_STAGE &&
     at.getTime() > expiryOf(deliveryRule(facts.run.options), facts.stored.dueAt);
+  // A page or a call finds out that a recipient is late when it is due, and ends it then.
+  const ends = isLate && facts.view.dueAt.getTime() > now ? facts.view.dueAt : at;
   return {
-    ...(at ? { at } : {}),
+    ...(ends ? { at: ends } : {}),
     why: wait.why,
     detail: `${sentence(wait)}${isLate ? ' By then it is too late for this recipient, who ends as expired.' : ''}`,
   };

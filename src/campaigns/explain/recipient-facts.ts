@@ -94,3 +94,15 @@ export async function readFacts(
     lists: row.lists ?? [],
   };
 }
+
+/**
+ * Whether an attempt before the last one reached the carrier: a call that ended, or a message that the service took and
+ * that has a successor. A refusal for the moment keeps the attempt's number.
+ */
+export function wasTried({ view, stored }: RecipientFacts): boolean {
+  return view.channel === 'voice'
+    ? view.outcome !== null && view.outcome !== view.state
+    : stored.attempt > FIRST_ATTEMPT;
+}
+
+const FIRST_ATTEMPT = 0;
