@@ -4,10 +4,12 @@ import type { RecipientState } from '../../domain/recipient';
 /**
  * SQL over `recipients r` and its shard `s`. A recipient that a page took has had an attempt before its row says so. One
  * that waits has a row of its own, which counts: recipients of later stages and channels lie before the page's place
- * although no page ever took them.
+ * although no page ever took them. So has one that ended without being sent to, and a call, which is an attempt once it
+ * is placed.
  */
 export const attemptsMade = sql<number>`greatest(r.attempts,
-  case when r.seq < s.next_seq and r.state <> 'waiting' then 1 else 0 end)`;
+  case when r.channel <> 'voice' and r.seq < s.next_seq
+    and r.state not in ('waiting', 'expired', 'suppressed', 'canceled') then 1 else 0 end)`;
 
 /** The derived state of ledger.ts as SQL over `recipients r`, its shard `s` and `runs`. */
 export const derivedState = sql<RecipientState>`case

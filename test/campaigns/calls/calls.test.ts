@@ -11,6 +11,7 @@ import {
 } from '../../../src/campaigns/calls/calls';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { applyEvents, FEED_START, readCursor } from '../../../src/campaigns/outcomes/outcomes';
+import { listRecipients } from '../../../src/campaigns/reports/recipients';
 import { offerChunk, recordChunk, takePage } from '../../../src/campaigns/runs/ledger';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { deliveryRule } from '../../../src/domain/delivery-rule';
@@ -92,6 +93,19 @@ describeWithDatabase('calls of a run', (database) => {
     expect(await withdrawCall(db, key)).toBe(false);
     await tell(workspaceId, event(runId, 1, 'busy'));
     expect(await readCallEnding(db, key)).toMatchObject({ end: 'busy' });
+  });
+
+  test('are no attempts before they are placed, nor when their carrier could not place them', async () => {
+    const { runId, workspaceId } = await takenRun(1);
+    const key = { runId, seq: 0, attempt: 1 };
+    const attempts = async () => (await listRecipients(db, runId, { limit: 1 })).recipients[0]?.attempts;
+    expect(await attempts()).toBe(0);
+    await openCall(db, key);
+    expect(await attempts()).toBe(1);
+    await tell(workspaceId, { ...event(runId, 1, 'failed'), code: 'trunk_down' });
+    await recordStep(db, key, { kind: 'end', state: 'failed', outcome: 'failed' }, 'failed');
+    expect(await states(runId)).toEqual({ failed: 1 });
+    expect(await attempts()).toBe(0);
   });
 
   test('are not placed while their owner has paused or canceled', async () => {

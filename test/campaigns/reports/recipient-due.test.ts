@@ -46,6 +46,17 @@ describeWithDatabase('the hour of a recipient', (database) => {
     ]);
   });
 
+  test('comes with the attempts that were made: none for who expired in their page', async () => {
+    const { recipients } = await listRecipients(db, planted.runId, { limit: 10 });
+    expect(recipients.map(({ state, attempts }) => [state, attempts])).toEqual([
+      ['waiting', 0],
+      ['sending', 0],
+      ['waiting', 0],
+      ['expired', 0],
+      ['pending', 0],
+    ]);
+  });
+
   test('is the same where it is explained, and the time to expire goes on from the hour they were given', async () => {
     const stories = { read: async () => ({ kind: 'told' as const, events: true, held: false, stories: [] }) };
     const id = recipientId({ runId: planted.runId, channel: 'sms', seq: 0 });
