@@ -180,7 +180,8 @@ class CallPlacer {
 
   readonly recordCall = async (input: CallKey & { step: CallStep; latest: CallOutcome }): Promise<void> => {
     const { options } = await loadRun(this.deps.db, input.runId);
-    await recordStep(this.deps.db, input, input.step, input.latest, deliveryRule(options));
+    const { nextFor } = openHours(options, 'voice');
+    await recordStep(this.deps.db, input, input.step, input.latest, deliveryRule(options), nextFor);
     if (isWatched(options)) await this.abort.note(input.runId, true);
   };
 

@@ -3,7 +3,7 @@ import type { RecipientResult } from '../src/campaigns/runs/write-results';
 import { type DeliveryRule, waitUntil } from '../src/domain/delivery-rule';
 import { ANSWER_LOST } from '../src/domain/errors';
 import { OUT_OF_HOURS } from '../src/domain/policy';
-import { phonePrefix } from '../src/domain/time-zones/phone-zones';
+import { placeOf } from '../src/domain/time-zones/phone-zones';
 import type { OpenHours } from '../src/domain/time-zones/recipient-hours';
 
 /**
@@ -19,8 +19,7 @@ export function partByHours(
   const ready: PageRecipient[] = [];
   const held: RecipientResult[] = [];
   for (const recipient of recipients) {
-    // The time zone is missing when the run had no rules by recipients' local time as its audience was frozen.
-    const next = hours.nextFor(recipient.place ?? phonePrefix(recipient.address) ?? null, now);
+    const next = hours.nextFor(placeOf(recipient), now);
     if (next <= now) ready.push(recipient);
     else held.push({ seq: recipient.seq, attempted: false, ...heldUntil(next, recipient, rule) });
   }

@@ -6,9 +6,11 @@ import { createActivities } from '../../activities';
 import type { PlaceCallOutcome, StartCallsOutcome } from '../../activities/calls';
 import type { SendPageOutcome } from '../../activities/send';
 import { openCall } from '../../src/campaigns/calls/calls';
+import { createExplanations } from '../../src/campaigns/explain/explain';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
 import type { Channel } from '../../src/domain/channel';
+import { recipientId } from '../../src/domain/ids';
 import { LIMITS } from '../../src/domain/limits';
 import type { Gateway } from '../../src/gateway/gateway';
 import { openGateway } from '../../src/gateway/http-gateway';
@@ -203,6 +205,46 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     const runId = await plant('voice', { delivery: { quietHours: aroundNow() } }, [HERE]);
     await sql`update runs set control = 'cancel' where id = ${runId}`.execute(db);
     expect(await placeCall(runId, 0)).toEqual({ kind: 'stopped', control: 'cancel' });
+  });
+
+  describe('of a call window that closes before a redial', () => {
+    /** Busy just now, and called again in three hours by the table; the window closes in two. */
+    async function busy(options: object): Promise<string> {
+      const runId = await plant('voice', {}, [HERE]);
+      await openCall(db, { runId, seq: 0, attempt: 1 });
+      await setOptions(runId, { voice: { callWindow: aroundNow() }, ...options });
+      await new MockActivityEnvironment().run(activities().voice.recordCall, {
+        ...{ runId, seq: 0, attempt: 1, latest: 'busy' as const },
+        step: { kind: 'redial' as const, afterSeconds: 3 * 3_600 },
+      });
+      return runId;
+    }
+
+    test('make it due when the window opens again', async () => {
+      const runId = await busy({});
+      const [row] = await recipients(runId);
+      expect(row).toMatchObject({ state: 'waiting', attempts: 1 });
+      expect(inHours(row?.retry_at)).toBe(22);
+      const stories = {
+        read: async () => ({ kind: 'told' as const, events: true, held: false, stories: [] }),
+      };
+      const { workspaceId, campaignId } = await campaignOf(runId);
+      const id = recipientId({ runId, channel: 'voice', seq: 0 });
+      const { next } = await createExplanations({ db, stories }).recipient(workspaceId, campaignId, id);
+      expect(next).toMatchObject({ why: 'window', at: row?.retry_at });
+    });
+
+    test('end the recipient if their time is over by then', async () => {
+      const runId = await busy({ delivery: { expireAfterSeconds: 6 * 3_600 } });
+      expect(await recipients(runId)).toMatchObject([{ state: 'expired', code: 'expired', attempts: 1 }]);
+    });
+
+    const campaignOf = (runId: string) =>
+      db
+        .selectFrom('runs')
+        .select(['workspace_id as workspaceId', 'campaign_id as campaignId'])
+        .where('id', '=', runId)
+        .executeTakeFirstOrThrow();
   });
 
   describe('end a recipient whose time is over before the next hour', () => {

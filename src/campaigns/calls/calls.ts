@@ -4,7 +4,8 @@ import type { Control } from '../../domain/campaign';
 import { type DeliveryRule, deliveryRule, expiryOf } from '../../domain/delivery-rule';
 import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
-import { phonePrefix } from '../../domain/time-zones/phone-zones';
+import { placeOf } from '../../domain/time-zones/phone-zones';
+import type { OpenHours } from '../../domain/time-zones/recipient-hours';
 import { amendRecipients, moveRecipients } from '../ledger/move-recipients';
 import { retryTransaction } from '../model/retry-transaction';
 import type { CampaignTables } from '../model/tables';
@@ -170,8 +171,7 @@ export async function holdCall(
       .forUpdate()
       .executeTakeFirst();
     if (!recipient || !['pending', 'waiting', 'sending'].includes(recipient.state)) return undefined;
-    // The time zone is missing when the run had no rules by recipients' local time as its audience was frozen.
-    const retryAt = nextFor(recipient.place ?? phonePrefix(recipient.address) ?? null);
+    const retryAt = nextFor(placeOf(recipient));
     if (!retryAt) return undefined;
     if (retryAt.getTime() > expiryOf(rule, recipient.due_at) && (await callStanding(tx, key)) === 'none') {
       await moveRecipient(tx, key, { state: 'expired', code: 'expired' });
@@ -235,13 +235,14 @@ export async function readCallEnding(
   };
 }
 
-/** Stores what the workflow decided after a call. A redial that would come too late ends the recipient. */
+/** Stores what the workflow decided. A redial is due when the hours are open, or ends a recipient who is late then. */
 export async function recordStep(
   db: Kysely<CampaignTables>,
   key: CallKey,
   step: CallStep,
   latest: CallOutcome,
   rule: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'> = deliveryRule(),
+  nextFor: OpenHours['nextFor'] = (_, at) => at,
 ): Promise<void> {
   await retryTransaction(db, async (tx) => {
     const call = await tx
@@ -268,15 +269,16 @@ export async function recordStep(
       if (state === 'unknown') await settleUnknown(tx, key, [key]);
       return;
     }
-    const retryAt = new Date(Date.now() + step.afterSeconds * 1000);
-    const due = await tx
+    const recipient = await tx
       .selectFrom('recipients')
-      .select('due_at')
+      .select(['due_at', 'place', 'address'])
       .where('run_id', '=', key.runId)
       .where('channel', '=', 'voice')
       .where('seq', '=', key.seq)
       .executeTakeFirst();
-    const late = due !== undefined && retryAt.getTime() > expiryOf(rule, due.due_at);
+    if (!recipient) return;
+    const retryAt = new Date(nextFor(placeOf(recipient), Date.now() + step.afterSeconds * 1000));
+    const late = retryAt.getTime() > expiryOf(rule, recipient.due_at);
     await moveRecipient(
       tx,
       key,

@@ -154,10 +154,10 @@ function ownWait(facts: RecipientFacts, at: Date): Wait {
   const before = at.getTime() - MINUTE_MS;
   // A stage gives its recipients their hour, so that one waits for it without an attempt before.
   if (code === undefined && facts.view.attempts === 0) return { why: 'schedule', at };
-  if (code === OUT_OF_HOURS) {
-    const [wait] = [...hoursWait(facts, before), ...localHourWait(facts, before)];
-    return { why: wait?.why ?? 'quiet_hours', at };
-  }
+  const [opening] = [...hoursWait(facts, before), ...localHourWait(facts, before)];
+  if (code === OUT_OF_HOURS) return { why: opening?.why ?? 'quiet_hours', at };
+  // A redial that was planned for a closed hour is due when the hours open.
+  if (opening?.at?.getTime() === at.getTime()) return { why: opening.why, at };
   if (retryClassOf(code) === 'account') return { why: 'account', at, code };
   return { why: 'retry', at, code: code ?? facts.view.outcome ?? undefined, ...attemptsOf(facts) };
 }

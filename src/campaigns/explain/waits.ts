@@ -6,7 +6,7 @@ import { capsOf, roomAt } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';
 import { addressKey } from '../../domain/suppression';
 import { isAllowed } from '../../domain/time-zones/hours';
-import { phonePrefix } from '../../domain/time-zones/phone-zones';
+import { placeOf } from '../../domain/time-zones/phone-zones';
 import { hourRules, openHours, startFor, zonesOf } from '../../domain/time-zones/recipient-hours';
 import type { Wait } from '../../domain/wait-reasons';
 import { derivedState } from '../ledger/derived-state';
@@ -24,8 +24,6 @@ export function laterOf(waits: readonly Wait[], from: number): number {
   return Math.max(from, ...waits.flatMap(({ at }) => (at ? [at.getTime()] : [])));
 }
 
-const placeOf = ({ stored, view }: RecipientFacts) => stored.place ?? phonePrefix(view.address) ?? null;
-
 /**
  * Why a recipient that no page has taken waits: for an hour in its own time zone, or for the time that it was
  * frozen with.
@@ -41,7 +39,8 @@ export function scheduleWait(facts: RecipientFacts, now: number): Wait[] {
 
 /** The campaign's hour by the recipient's own clock, if it comes after `from`. */
 export function localHourWait(facts: RecipientFacts, from: number): Wait[] {
-  const start = startFor(placeOf(facts), facts.run.options) ?? from;
+  const start =
+    startFor(placeOf({ place: facts.stored.place, address: facts.view.address }), facts.run.options) ?? from;
   return start > from ? [{ why: 'schedule', at: new Date(start) }] : [];
 }
 
@@ -50,7 +49,7 @@ export function hoursWait(facts: RecipientFacts, from: number): Wait[] {
   const { view, run } = facts;
   const hours = openHours(run.options, view.channel);
   if (!hours.hasRules) return [];
-  const place = placeOf(facts);
+  const place = placeOf({ place: facts.stored.place, address: facts.view.address });
   const next = hours.nextFor(place, from);
   if (next <= from) return [];
   const zones = zonesOf(place, run.options);

@@ -28,6 +28,18 @@ export function phonePrefix(phone: string | null): string | undefined {
   return undefined;
 }
 
+/**
+ * Where a recipient may be. The time zone is missing when the run had no rules by recipients' local time as its audience
+ * was frozen.
+ */
+export const placeOf = ({
+  place,
+  address,
+}: {
+  place: string | null;
+  address: string | null;
+}): string | null => place ?? phonePrefix(address) ?? null;
+
 function readZones(): Map<string, readonly string[]> {
   const zones = new Map<string, readonly string[]>();
   for (const line of PHONE_ZONES.trim().split('\n')) {
