@@ -3,6 +3,7 @@ import { CALL_POLICY_DEFAULT, type CallEnding, callResult, endState } from '../.
 import { parseSendMessageUid } from '../../domain/ids';
 import type { MessageEvent } from '../../domain/message';
 import { RECIPIENT_RANK, RECIPIENT_STATES, type RecipientState } from '../../domain/recipient';
+import type { MachineBehaviour } from '../../domain/voice/answer-detection/machine-behaviour';
 import { endingOf } from '../calls/call-events';
 import { rank } from '../ledger/rank';
 import type { CampaignTables } from '../model/tables';
@@ -19,6 +20,8 @@ export interface SendReport {
   outcome: string | undefined;
   answeredBy: string | undefined;
   told: CallEnding['told'];
+  /** Of a call: how it ended, by which `state` and `outcome` are decided with the send's own `voice.machine`. */
+  ending?: CallEnding;
 }
 
 /** The highest-ranking event of each attempt. Events of other messages are left out. */
@@ -43,7 +46,7 @@ function reportOf(key: { sendId: string; attempt: number }, event: MessageEvent)
       const { end, answeredBy, told } = ending;
       const { outcome } = callResult(ending, CALL_POLICY_DEFAULT.machine);
       const state = endState(outcome, CALL_POLICY_DEFAULT.machine);
-      return { ...key, state, ended: end, code, outcome, answeredBy, told };
+      return { ...key, state, ended: end, code, outcome, answeredBy, told, ending };
     }
   }
   const state = event.state as RecipientState;
@@ -64,9 +67,10 @@ function reportOf(key: { sendId: string; attempt: number }, event: MessageEvent)
 export async function storeSendReports(
   tx: Kysely<CampaignTables>,
   workspaceId: string,
-  reports: readonly SendReport[],
+  reported: readonly SendReport[],
 ): Promise<string[]> {
-  if (!reports.length) return [];
+  if (!reported.length) return [];
+  const reports = await withTheirMachines(tx, workspaceId, reported);
   const { rows } = await sql<{ id: string; wakes: boolean }>`
     with reports as (
       select * from unnest(
@@ -99,4 +103,25 @@ export async function storeSendReports(
     where s.id = old.id and s.attempt = n.attempt
     returning s.id, old.live and n.ended is not null as wakes`.execute(tx);
   return rows.filter((row) => row.wakes).map((row) => row.id);
+}
+
+async function withTheirMachines(
+  tx: Kysely<CampaignTables>,
+  workspaceId: string,
+  reports: readonly SendReport[],
+): Promise<readonly SendReport[]> {
+  const calls = reports.filter(({ ending }) => ending);
+  if (!calls.length) return reports;
+  const { rows } = await sql<{ id: string; machine: MachineBehaviour }>`
+    select id, content->'voice'->>'machine' as machine from durable_sends
+    where workspace_id = ${workspaceId} and id = any(${calls.map(({ sendId }) => sendId)}::text[]) and content->'voice'->>'machine' is not null`.execute(
+    tx,
+  );
+  const machines = new Map(rows.map(({ id, machine }) => [id, machine]));
+  return reports.map((report) => {
+    const machine = machines.get(report.sendId);
+    if (!report.ending || !machine) return report;
+    const { outcome } = callResult(report.ending, machine);
+    return { ...report, outcome, state: endState(outcome, machine) };
+  });
 }
