@@ -21,6 +21,7 @@ import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger'
 import { readCounts } from '../src/campaigns/runs/ledger-counts';
 import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/rate-limit';
 import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
+import { expireOverdue } from '../src/campaigns/stops/expire-stopped';
 import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import { callOptions } from '../src/domain/call-options';
 import type { CallEnding, CallOutcome, CallStep } from '../src/domain/call-policy';
@@ -93,6 +94,7 @@ class CallPlacer {
   /** Starts calls until the run has reached its limit of concurrent calls, and more as calls end. */
   readonly startCalls = async (input: StartCallsInput): Promise<StartCallsOutcome> => {
     const run = await loadRun(this.deps.db, input.runId);
+    await expireOverdue(this.deps.db, { ...input, channel: 'voice' }, run);
     const policy = callPolicyOf(run.options, this.callTimes);
     const until = Date.now() + ROUND_MS;
     let calls = 0;

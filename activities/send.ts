@@ -12,6 +12,7 @@ import {
 } from '../src/campaigns/runs/ledger';
 import { pageAtPace } from '../src/campaigns/runs/rate-limit';
 import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
+import { expireOverdue } from '../src/campaigns/stops/expire-stopped';
 import { StopWatch } from '../src/campaigns/stops/stops';
 import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import type { Control } from '../src/domain/campaign';
@@ -86,6 +87,7 @@ class PageSender {
     const beganAt = performance.now();
     for (let size = input.size; ; ) {
       const run = await loadRun(this.deps.db, input.runId);
+      await expireOverdue(this.deps.db, input, run);
       const pace = run.options.delivery?.ratePerSecond;
       const open = openHours(run.options, input.channel).nextForAll(Date.now());
       const aside = isAside(input, pace);

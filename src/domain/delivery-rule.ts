@@ -41,6 +41,13 @@ export function deliveryRule({ delivery = {}, schedule = {} }: DeliveryOptions =
   };
 }
 
+/** Whether recipients have a latest time at all. */
+export const expires = ({
+  expireAfterMs,
+  endsAtMs,
+}: Pick<DeliveryRule, 'expireAfterMs' | 'endsAtMs'>): boolean =>
+  expireAfterMs !== undefined || endsAtMs !== undefined;
+
 /**
  * A recipient's latest time, in milliseconds since 1970. The recipient's own period counts from when they were
  * due.

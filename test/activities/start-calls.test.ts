@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { createActivities } from '../../activities';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { offerChunk, takePage } from '../../src/campaigns/runs/ledger';
+import { readCounts } from '../../src/campaigns/runs/ledger-counts';
 import { createLog } from '../../src/log';
 import { plantAudience } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';
@@ -64,6 +65,17 @@ describeWithDatabase('starting calls', (database) => {
     await until('the others', () => started.length === 2 * LIMIT);
     await stop(work);
     expect(started).toEqual([0, 1, 2, 3]);
+  });
+
+  test('begins none for recipients whose time is over, and needs no permit to end them', async () => {
+    const options = JSON.stringify({ delivery: { ratePerSecond: 0.01, expireAfterSeconds: 60 } });
+    await sql`update campaigns set options = ${options}::jsonb where current_run = ${runId}`.execute(db);
+    await sql`insert into run_paces (run_id, rate) values (${runId}, 0.01)`.execute(db);
+    await sql`update recipients set due_at = now() - interval '1 hour' where run_id = ${runId}`.execute(db);
+    await startCalls();
+    expect(started).toEqual([]);
+    const { voice } = await readCounts(db, runId);
+    expect(voice).toMatchObject({ total: 2 * LIMIT, expired: 2 * LIMIT });
   });
 
   test('finishes a page as large as the limit that a killed process left open', async () => {

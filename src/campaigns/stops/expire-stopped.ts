@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import type { Control } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
-import { type DeliveryOptions, deliveryRule } from '../../domain/delivery-rule';
+import { type DeliveryOptions, deliveryRule, expires } from '../../domain/delivery-rule';
 import { LIMITS } from '../../domain/limits';
 import { LATER_STAGE } from '../../domain/release';
 import { moveRecipients } from '../ledger/move-recipients';
@@ -31,6 +32,39 @@ export async function expireStopped(
       while (mayGoOn() && (await expireSome(db, shard, isOver)));
     }
   }
+}
+
+/**
+ * Ends the recipients of a shard whose time is over, before a page is opened. The page would end them too, but only with a
+ * permit for each, which takes days at a slow pace.
+ */
+export async function expireOverdue(
+  db: Kysely<CampaignTables>,
+  { runId, channel, shard }: Shard,
+  { options, control }: { options: DeliveryOptions; control: Control },
+): Promise<void> {
+  if (control !== 'run' || !expires(deliveryRule(options))) return;
+  const key = { runId, channel, shard };
+  const isOver = overdue(options);
+  if (await hasOverdue(db, key, isOver)) while (await expireSome(db, key, isOver));
+}
+
+/** Whether the next recipient or a due retry is late. Recipients stand in the order in which they are due. */
+async function hasOverdue(
+  db: Kysely<CampaignTables>,
+  { runId, channel, shard }: Shard,
+  isOver: RawBuilder<boolean>,
+): Promise<boolean> {
+  const { rows } = await sql<{ late: boolean }>`
+    select exists (
+      select from shards s join recipients r on r.run_id = s.run_id and r.channel = s.channel and r.seq = s.next_seq
+      where s.run_id = ${runId} and s.channel = ${channel} and s.shard = ${shard} and r.state = 'pending' and ${isOver}
+    ) or exists (
+      select from recipients r
+      where r.run_id = ${runId} and r.channel = ${channel} and r.shard = ${shard} and r.state = 'waiting' and r.waits
+        and r.retry_at <= now() and ${isOver}
+    ) as late`.execute(db);
+  return rows[0]?.late === true;
 }
 
 async function runsThatExpire(

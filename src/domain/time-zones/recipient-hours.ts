@@ -1,5 +1,5 @@
 import type { Channel } from '../channel';
-import { deliveryRule } from '../delivery-rule';
+import { deliveryRule, expires } from '../delivery-rule';
 import { LIMITS } from '../limits';
 import { quietHoursOf, type WorkspacePolicy } from '../policy';
 import { type HourRule, nextAllowed, RECIPIENT_ZONE, type WeeklyWindow } from './hours';
@@ -88,7 +88,8 @@ export function openHours(options: HourOptions, channel: Channel): OpenHours {
   return {
     hasRules: rules.length > 0,
     nextFor,
-    nextForAll: (at) => (asksForPlaces(options, channel) || expires(options) ? at : nextFor(null, at)),
+    nextForAll: (at) =>
+      asksForPlaces(options, channel) || expires(deliveryRule(options)) ? at : nextFor(null, at),
   };
 
   function nextFor(place: string | null, at: number): number {
@@ -107,11 +108,6 @@ export function openHours(options: HourOptions, channel: Channel): OpenHours {
     }
     return Math.max(next, at);
   }
-}
-
-function expires(options: HourOptions): boolean {
-  const { expireAfterMs, endsAtMs } = deliveryRule(options);
-  return expireAfterMs !== undefined || endsAtMs !== undefined;
 }
 
 /** If no permitted hour is found, look again after this time. */
