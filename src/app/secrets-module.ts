@@ -108,9 +108,12 @@ async function refuseMissing(
   const missing = await missingKeys(db, table, keyIds);
   if (missing.length === 0) return;
   const [noun, verb] = missing.length === 1 ? ['key', 'is'] : ['keys', 'are'];
+  const sealed = `Secrets in the database are sealed with the ${noun} ${missing.join(' and ')}`;
+  const more = 'docs/operating.md (Secrets in the database) tells how, and what to do when a key is lost.';
+  if (keyIds.length === 0)
+    throw new StartupError(`${sealed}, and FANFARE_SECRETS_KEY is not set`, `Set it to that key; ${more}`);
   throw new StartupError(
-    `Secrets in the database are sealed with the ${noun} ${missing.join(' and ')}, which ${verb} not in FANFARE_SECRETS_KEY` +
-      (keyIds.length === 0 ? ', which is not set' : ` (it has ${keyIds.join(' and ')})`),
-    'Name the earlier key in FANFARE_SECRETS_KEY, behind the new one; docs/operating.md (Secrets in the database) tells how, and what to do when a key is lost.',
+    `${sealed}, which ${verb} not in FANFARE_SECRETS_KEY (it has ${keyIds.join(' and ')})`,
+    `Name the earlier key in FANFARE_SECRETS_KEY, behind the new one; ${more}`,
   );
 }

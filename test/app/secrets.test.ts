@@ -114,6 +114,7 @@ describeWithDatabase('secrets in the database', (database) => {
       expect(said).toContain(nameOf(ONE));
       expect(said).not.toContain(ONE.toString('base64'));
     }
+    expect(await refusal()).toMatch(/, and FANFARE_SECRETS_KEY is not set\. Set it to that key; /);
     // Nothing was changed by that.
     await start(ONE);
   });
