@@ -21,7 +21,7 @@ import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger'
 import { readCounts } from '../src/campaigns/runs/ledger-counts';
 import { pageAtPace, readPace, takePermits } from '../src/campaigns/runs/rate-limit';
 import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
-import { expireOverdue } from '../src/campaigns/stops/expire-stopped';
+import { expireOverdue } from '../src/campaigns/stops/expire-overdue';
 import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import { callOptions } from '../src/domain/call-options';
 import type { CallEnding, CallOutcome, CallStep } from '../src/domain/call-policy';
@@ -94,7 +94,13 @@ class CallPlacer {
   /** Starts calls until the run has reached its limit of concurrent calls, and more as calls end. */
   readonly startCalls = async (input: StartCallsInput): Promise<StartCallsOutcome> => {
     const run = await loadRun(this.deps.db, input.runId);
-    await expireOverdue(this.deps.db, { ...input, channel: 'voice' }, run);
+    const hours = openHours(run.options, 'voice');
+    await expireOverdue(
+      this.deps.db,
+      { ...input, channel: 'voice' },
+      run,
+      new Date(hours.nextForAll(Date.now())),
+    );
     const policy = callPolicyOf(run.options, this.callTimes);
     const until = Date.now() + ROUND_MS;
     let calls = 0;
@@ -113,7 +119,6 @@ class CallPlacer {
       }
       if (free > 0) lookMs = LOOK_MS;
       const key = { ...input, channel: 'voice' as const, lane: 0 };
-      const hours = openHours(run.options, 'voice');
       const { ratePerSecond } = await readPace(this.deps.db, input.runId);
       const open = new Date(hours.nextForAll(Date.now()));
       const taking = await takePage(this.deps.db, key, free > 0 ? pageAtPace(ratePerSecond, free) : 0, open);

@@ -12,7 +12,7 @@ import {
 } from '../src/campaigns/runs/ledger';
 import { pageAtPace } from '../src/campaigns/runs/rate-limit';
 import { loadRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
-import { expireOverdue } from '../src/campaigns/stops/expire-stopped';
+import { expireOverdue } from '../src/campaigns/stops/expire-overdue';
 import { StopWatch } from '../src/campaigns/stops/stops';
 import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import type { Control } from '../src/domain/campaign';
@@ -87,9 +87,9 @@ class PageSender {
     const beganAt = performance.now();
     for (let size = input.size; ; ) {
       const run = await loadRun(this.deps.db, input.runId);
-      await expireOverdue(this.deps.db, input, run);
       const pace = run.options.delivery?.ratePerSecond;
       const open = openHours(run.options, input.channel).nextForAll(Date.now());
+      await expireOverdue(this.deps.db, input, run, new Date(open));
       const aside = isAside(input, pace);
       const notBefore = aside ? Math.max(open, Date.now() + ASIDE_MS) : open;
       const taking = await takePage(this.deps.db, input, pageAtPace(pace, size), new Date(notBefore));

@@ -40,7 +40,7 @@ const OF_ONE_RUN: Record<string, string> = {
   'runs/shared-pace.ts': 'pages of these runs in this process',
   'runs/fallback-wanted.ts': 'a recipient of the run',
   'runs/fallback-turns.ts': "the run's workflow",
-  'stops/expire-stopped.ts': 'a run of a workspace that is stopped, read with that workspace',
+  'stops/expire-overdue.ts': 'a run of a workspace that is stopped, read with that workspace',
 };
 
 /** Functions with statements that name neither, each with the reason. */
@@ -102,7 +102,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     'ledger/derived-state.ts': ['derivedState'],
     'reports/recipient-search.ts': ['searchedRecipients', 'matchesOf'],
     'runs/ledger.ts': ['isOurs', 'offerChunk', 'resolvePage', 'fencedUpdate'],
-    'stops/expire-stopped.ts': ['expireSome', 'takeOverdue'],
+    'stops/expire-overdue.ts': ['expireSome', 'takeOverdue'],
     'watch/run-facts.ts': ['FACTS', 'STAGE', 'NEXT_DUE'],
   },
   'it looks at all workspaces, and answers nothing that a caller sees': {

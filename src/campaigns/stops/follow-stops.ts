@@ -4,7 +4,7 @@ import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { RunLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
-import { expireStopped } from './expire-stopped';
+import { expireStopped } from './expire-overdue';
 
 export interface StopsFollowed {
   /** To be called each second, by the one process that watches. */

@@ -1,5 +1,4 @@
 import type { Channel } from '../channel';
-import { deliveryRule, expires } from '../delivery-rule';
 import { LIMITS } from '../limits';
 import { quietHoursOf, type WorkspacePolicy } from '../policy';
 import { type HourRule, nextAllowed, RECIPIENT_ZONE, type WeeklyWindow } from './hours';
@@ -72,10 +71,7 @@ export interface OpenHours {
   hasRules: boolean;
   /** The earliest instant from `at` on at which a recipient at the place may be reached; `at` itself if now. */
   nextFor(place: string | null, at: number): number;
-  /**
-   * The earliest instant from `at` on at which a page may begin. Where recipients expire, a page begins at any hour, so
-   * that those whose time is over before the next hour end at once.
-   */
+  /** The earliest instant from `at` on at which any recipient may be reached, as far as it is the same for all. */
   nextForAll(at: number): number;
 }
 
@@ -88,8 +84,7 @@ export function openHours(options: HourOptions, channel: Channel): OpenHours {
   return {
     hasRules: rules.length > 0,
     nextFor,
-    nextForAll: (at) =>
-      asksForPlaces(options, channel) || expires(deliveryRule(options)) ? at : nextFor(null, at),
+    nextForAll: (at) => (asksForPlaces(options, channel) ? at : nextFor(null, at)),
   };
 
   function nextFor(place: string | null, at: number): number {

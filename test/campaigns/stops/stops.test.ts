@@ -6,7 +6,7 @@ import { readPace, setPace, takePermits } from '../../../src/campaigns/runs/rate
 import { readControl } from '../../../src/campaigns/runs/runs';
 import { claimSend, lookAtSend } from '../../../src/campaigns/sends/claim-sends';
 import { createDurableSends } from '../../../src/campaigns/sends/durable-sends';
-import { expireStopped } from '../../../src/campaigns/stops/expire-stopped';
+import { expireStopped } from '../../../src/campaigns/stops/expire-overdue';
 import { followStops } from '../../../src/campaigns/stops/follow-stops';
 import { createStops, readStop, type Stops } from '../../../src/campaigns/stops/stops';
 import { overdueSends } from '../../../src/campaigns/watch/run-reconciler';

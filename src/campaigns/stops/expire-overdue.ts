@@ -27,7 +27,7 @@ export async function expireStopped(
   mayGoOn: () => boolean,
 ): Promise<void> {
   for (const { runId, options } of await runsThatExpire(db, workspaceId)) {
-    const isOver = overdue(options);
+    const isOver = overdue(options, new Date());
     for (const shard of await shardsOf(db, runId)) {
       while (mayGoOn() && (await expireSome(db, shard, isOver)));
     }
@@ -35,25 +35,26 @@ export async function expireStopped(
 }
 
 /**
- * Ends the recipients of a shard whose time is over, before a page is opened. The page would end them too, but only with a
- * permit for each, which takes days at a slow pace.
+ * Ends the recipients of a shard whose time is over when it may send again, before a page is opened. The page would end them
+ * too, but not at closed hours, and only with a permit for each, which takes days at a slow pace.
  */
 export async function expireOverdue(
   db: Kysely<CampaignTables>,
   { runId, channel, shard }: Shard,
   { options, control }: { options: DeliveryOptions; control: Control },
+  maySendFrom: Date,
 ): Promise<void> {
   if (control !== 'run' || !expires(deliveryRule(options))) return;
   const key = { runId, channel, shard };
-  const isOver = overdue(options);
-  if (await hasOverdue(db, key, isOver)) while (await expireSome(db, key, isOver));
+  const isOver = overdue(options, maySendFrom);
+  if (await hasOverdue(db, key, { isOver, maySendFrom })) while (await expireSome(db, key, isOver));
 }
 
 /** Whether the next recipient or a due retry is late. Recipients stand in the order in which they are due. */
 async function hasOverdue(
   db: Kysely<CampaignTables>,
   { runId, channel, shard }: Shard,
-  isOver: RawBuilder<boolean>,
+  { isOver, maySendFrom }: { isOver: RawBuilder<boolean>; maySendFrom: Date },
 ): Promise<boolean> {
   const { rows } = await sql<{ late: boolean }>`
     select exists (
@@ -62,7 +63,7 @@ async function hasOverdue(
     ) or exists (
       select from recipients r
       where r.run_id = ${runId} and r.channel = ${channel} and r.shard = ${shard} and r.state = 'waiting' and r.waits
-        and r.retry_at <= now() and ${isOver}
+        and r.retry_at <= ${maySendFrom.toISOString()}::timestamptz and ${isOver}
     ) as late`.execute(db);
   return rows[0]?.late === true;
 }
@@ -89,15 +90,15 @@ async function shardsOf(db: Kysely<CampaignTables>, runId: string): Promise<Shar
 }
 
 /**
- * SQL: the time of a recipient `r` is over, as delivery-rule.ts counts it. One of a later stage is not due yet, so that
+ * SQL: the time of a recipient `r` is over by then, as delivery-rule.ts counts it. One of a later stage is not due yet, so that
  * only the end of the whole run ends it.
  */
-function overdue(options: DeliveryOptions): RawBuilder<boolean> {
+function overdue(options: DeliveryOptions, by: Date): RawBuilder<boolean> {
   const { expireAfterMs, endsAtMs } = deliveryRule(options);
   const endsAt = endsAtMs === undefined ? null : new Date(endsAtMs).toISOString();
   return sql<boolean>`least(
     case when r.code is distinct from ${LATER_STAGE} then r.due_at end
-      + ${expireAfterMs ?? null}::float8 * interval '1 millisecond', ${endsAt}::timestamptz) < now()`;
+      + ${expireAfterMs ?? null}::float8 * interval '1 millisecond', ${endsAt}::timestamptz) < ${by.toISOString()}::timestamptz`;
 }
 
 /**
