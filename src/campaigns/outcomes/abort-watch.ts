@@ -1,6 +1,5 @@
 import { type Kysely, sql } from 'kysely';
 import { type AbortBaseline, type AbortRule, abortReason, abortTally } from '../../domain/abort-threshold';
-import type { ReleaseOptions } from '../../domain/release';
 import type { CampaignTables } from '../model/tables';
 import { closeGateAtOnce } from '../release/gates';
 import { failRun } from '../runs/fail-run';
@@ -66,14 +65,12 @@ export async function abortIfTooManyFail(
     .innerJoin('campaigns', 'campaigns.id', 'runs.campaign_id')
     .select(['runs.control', 'runs.launches', 'runs.abort_baseline'])
     .select(['runs.workspace_id', sql<AbortRule | null>`campaigns.options -> 'abort'`.as('rule')])
-    .select(sql<ReleaseOptions | null>`campaigns.options -> 'release'`.as('release'))
+    .select(sql<Pick<RunOptions, 'release' | 'schedule'>>`campaigns.options`.as('options'))
     .where('runs.id', '=', runId)
     .executeTakeFirst();
   if (run?.control !== 'run') return;
-  if (run.release?.gates?.length) {
-    const options = { release: run.release };
-    await closeGateAtOnce(db, { runId, workspaceId: run.workspace_id, options }, tellsMore);
-  }
+  const { workspace_id: workspaceId, options } = run;
+  if (options.release?.gates?.length) await closeGateAtOnce(db, { runId, workspaceId, options }, tellsMore);
   if (!run.rule) return;
   const tally = abortTally(await readCounts(db, runId), tellsMore);
   const baseline = { ...tally, launch: run.launches };

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { cancelUnsent } from '../../../src/campaigns/actions/cancel-run';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
+import { abortIfTooManyFail } from '../../../src/campaigns/outcomes/abort-watch';
 import { readContactStage } from '../../../src/campaigns/release/release-view';
 import { openFallbackTurns } from '../../../src/campaigns/runs/fallback-turns';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
@@ -193,9 +194,14 @@ describeWithDatabase('the steps of a release in stages', (database) => {
     const resume = (run: StagedRun) =>
       db.transaction().execute((tx) => controlLiveRuns(tx, run.planted.campaignId, 'run', ['pause']));
 
-    test.each(['pause', 'cancel'] as const)(
-      'with %s: what becomes of an occurrence that goes on beside it',
-      async (onGate) => {
+    test.each([
+      ['pause', 'a look'],
+      ['cancel', 'a look'],
+      ['pause', 'an outcome'],
+      ['cancel', 'an outcome'],
+    ] as const)(
+      'with %s, closed by %s: what becomes of an occurrence that goes on beside it',
+      async (onGate, by) => {
         const options = { schedule: { cron: '0 9 * * *', recipientLocal: true } };
         const release = { stages: STAGES, gates: [GATE], onGate };
         const run = await StagedRun.plant(db, release, { options });
@@ -206,7 +212,9 @@ describeWithDatabase('the steps of a release in stages', (database) => {
           where id = ${run.runId}`.execute(db);
         await run.step();
         await run.send('sms', 'failed');
-        expect((await run.step()).isClosed).toBe(true);
+        if (by === 'a look') expect((await run.step()).isClosed).toBe(true);
+        else await abortIfTooManyFail(db, run.runId, true);
+        expect(await run.stage()).toMatchObject({ stage: 1, closed: true });
         const other = db
           .selectFrom('runs')
           .select(['control', 'own_reason'])
