@@ -83,7 +83,8 @@ export async function withdrawRun(
 /**
  * Starts an ended run again: with sending if a part of its audience can be sent, otherwise with planning. Its
  * former end and reason are cleared. A new workflow is launched after the commit, because the former one may
- * still be about to close. A run that is reopened only to be canceled takes back what it had not sent.
+ * still be about to close. A run that is reopened only to be canceled takes back what it had not sent. One that failed at
+ * a closed gate goes past it, as one that is resumed there: its stages would never go on.
  */
 export async function reopenRun(
   tx: Transaction<CampaignTables>,
@@ -95,6 +96,7 @@ export async function reopenRun(
     update runs r set phase = case when ${hasShards} then 'running' else 'planning' end, control = ${control},
       reason = null, own_reason = null, finished_at = null, launches = ${launch}, workflow_id = ${campaignRunWorkflowId(run.id, launch)}
     where id = ${run.id}`.execute(tx);
+  if (control === 'run') await passGates(tx, [run.id]);
   return { runId: run.id, launch };
 }
 

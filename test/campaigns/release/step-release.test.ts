@@ -1,10 +1,12 @@
 import { type Kysely, sql } from 'kysely';
+import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions';
 import { cancelUnsent } from '../../../src/campaigns/actions/cancel-run';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { abortIfTooManyFail } from '../../../src/campaigns/outcomes/abort-watch';
 import { readContactStage } from '../../../src/campaigns/release/release-view';
 import { openFallbackTurns } from '../../../src/campaigns/runs/fallback-turns';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
+import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { controlLiveRuns } from '../../../src/campaigns/runs/run-rows';
 import { wrongCodeCounts } from '../../support/ledger-states';
 import { StagedRun } from '../../support/staged-run';
@@ -304,6 +306,22 @@ describeWithDatabase('the steps of a release in stages', (database) => {
         [expect.objectContaining({ stage: 1, metric: 'failed', value: 1, sample: 3, passed: true })],
         [],
       ]);
+    });
+
+    test('are passed also by the resume of a run that has failed at one', async () => {
+      const run = await StagedRun.plant(db, { stages: STAGES, gates: [GATE] });
+      await run.step();
+      await run.send('sms', 'failed');
+      expect((await run.step()).isClosed).toBe(true);
+      // As when the service refused the account as it was to hold the messages.
+      await closeRun(db, run.runId, 'failed', 'invalid_client: refused');
+      const { workspaceId, campaignId } = run.planted;
+      expect((await changeCampaign(db, workspaceId, campaignId, 'resume')).launch).toMatchObject({
+        launch: 2,
+      });
+      expect(await run.stage()).toMatchObject({ stage: 1, closed: false });
+      await run.step();
+      expect(await run.stage()).toMatchObject({ stage: 1, sent: true });
     });
 
     test('cancel where the campaign says so', async () => {
