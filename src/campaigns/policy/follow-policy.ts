@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
+import { FREQUENCY_CAP, OUT_OF_HOURS } from '../../domain/policy';
 import type { Log } from '../../log';
 import type { RunLauncher, SendLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
@@ -58,12 +59,16 @@ interface PutOff {
   version: number;
 }
 
-/** They are due now; they are marked once they were woken, or they would sleep on after a crash in between. */
+/**
+ * Only those that still wait by a policy: one that was put off before may wait for its next attempt by now. They are due
+ * now; they are marked once they were woken, or they would sleep on after a crash in between.
+ */
 async function putForward(db: Kysely<CampaignTables>, workspaceId: string | undefined): Promise<PutOff[]> {
   const { rows } = await sql<PutOff>`
     update durable_sends s set due_at = least(s.due_at, now()) from (
       select id, ${policyVersion(sql`d.workspace_id`)} as version from durable_sends d
       where finished_at is null and policy_version is not null and state = 'waiting' and not offered
+        and code in (${OUT_OF_HOURS}, ${FREQUENCY_CAP})
         and ${isOf(sql`d.workspace_id`, workspaceId)} and policy_version < ${policyVersion(sql`d.workspace_id`)}
       order by workspace_id, id limit ${LIMITS.sendsTold} for update
     ) behind

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { followPolicy } from '../../../src/campaigns/policy/follow-policy';
 import { createPolicies } from '../../../src/campaigns/policy/policy';
-import { lookAtSend } from '../../../src/campaigns/sends/claim-sends';
+import { claimSend, lookAtSend, recordSend } from '../../../src/campaigns/sends/claim-sends';
 import { NO_POLICY } from '../../../src/domain/policy';
 import { createLog } from '../../../src/log';
 import { newId } from '../../../src/storage/new-id';
@@ -99,5 +99,31 @@ describeWithDatabase('a policy that changes', (database) => {
     await follow();
     expect(told).toEqual([ids[0]]);
     expect((await lookAtSend(db, ids[0])).kind).toBe('act');
+  });
+
+  test('leaves a durable send that waits for another attempt to its delay, though an earlier policy had put it off', async () => {
+    await setPolicy(QUIET);
+    const id = newId('snd');
+    await db
+      .insertInto('durable_sends')
+      .values({
+        ...{ id, workspace_id: workspaceId, uid: 'u', channel: 'sms', due_at: new Date() },
+        content: JSON.stringify({ to: '+12025550101', from: '12345', retry: { initialDelaySeconds: 3_600 } }),
+      })
+      .execute();
+    expect((await lookAtSend(db, id)).kind).toBe('wait');
+    await setPolicy(NO_POLICY);
+    await follow();
+    const claim = await claimSend(db, id, true);
+    if (!claim) throw new Error('nothing to do');
+    await recordSend(db, claim, { kind: 'failed', code: 'dependency_down', notBeforeMs: 0 });
+    const dueAt = async () =>
+      (await db.selectFrom('durable_sends').select('due_at').where('id', '=', id).executeTakeFirstOrThrow())
+        .due_at;
+    const planned = await dueAt();
+    expect(planned.getTime()).toBeGreaterThan(Date.now() + 1_800_000);
+    await setPolicy({ ...NO_POLICY, smsOptOutText: { text: 'Reply STOP', onlyFirst: true } });
+    await follow();
+    expect(await dueAt()).toEqual(planned);
   });
 });
