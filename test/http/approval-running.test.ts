@@ -168,6 +168,37 @@ describeWithDatabase('approval of a campaign that has started', (database) => {
     expect(codeOf(await of.act(of.ann, id, 'retry-failed'))).toEqual([409, 'approval_required']);
   });
 
+  test.each([
+    ['failed', 'resume'],
+    ['failed', 'retry-failed'],
+    ['completed', 'retry-failed'],
+  ])('one that has %s is approved for its %s, and goes on with that only', async (phase, action) => {
+    await of.setPolicy({});
+    const id = await of.newCampaign(of.ann);
+    const runId = await freeze(id);
+    await sql`
+      with ended as (update runs set phase = ${phase} where id = ${runId})
+      update recipients set state = 'failed' where run_id = ${runId}`.execute(rig.db());
+    await of.setPolicy({ approval: { above: 2 } });
+    expect(codeOf(await of.act(of.ann, id, action))).toEqual([409, 'approval_required']);
+    expect((await approve(id)).body.data?.phase).toBe(phase);
+    expect((await of.act(of.ann, id, action)).status).toBe(200);
+    expect((await of.detail(id)).phase).toBe('running');
+  });
+
+  test('one that is paused goes on by a digest that was approved before, of members who came and went since', async () => {
+    const id = await of.newCampaign(of.ann);
+    const digest = await of.digestOf(id);
+    await of.act(of.bob, id, 'approve', { digest });
+    await of.add(1);
+    await freeze(id);
+    await sql`
+      delete from contact_list_members where list_id = ${of.list} and contact_id = (
+        select max(contact_id) from contact_list_members where list_id = ${of.list})`.execute(rig.db());
+    expect(await of.digestOf(id)).toBe(digest);
+    expect((await of.act(of.bob, id, 'approve', { digest })).body.data?.phase).toBe('running');
+  });
+
   test('each occurrence of a recurring campaign is counted, and so is one that is started by hand', async () => {
     const id = await of.newCampaign(of.ann, { schedule: EVERY_NEW_YEAR });
     await approve(id);

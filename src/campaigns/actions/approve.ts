@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Approval } from '../../domain/approval';
 import { isLive } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
-import { contactsOf } from '../approval/approval-rule';
+import { contactsOf, standingExcess } from '../approval/approval-rule';
 import { forgetDigests, requireSame } from '../approval/digest';
 import { type CampaignRecord, lockCampaign } from '../model/campaign-record';
 import { databaseNow } from '../model/database-now';
@@ -22,7 +22,7 @@ export interface ApproveCall {
 /**
  * Writes the approval down together with what follows from it, so that neither is ever there alone: a draft
  * starts, and runs that wait for the approval go on. A run that its owner has paused stays paused, and may be
- * resumed.
+ * resumed; so does one that has ended, which may be resumed or send again from then on.
  */
 export async function approveCampaign(
   db: Kysely<CampaignTables>,
@@ -34,8 +34,11 @@ export async function approveCampaign(
     const campaign = await lockCampaign(tx, workspaceId, campaignId);
     refuseOwn(campaign, userId);
     const noted = note && (await note.execute(tx)).rows[0];
-    const isRepeated = campaign.approval?.digest === digest || (noted && noted.attempt > 1);
-    if (isRepeated) return toldAgain(tx, campaign, 'resume');
+    if (noted && noted.attempt > 1) return toldAgain(tx, campaign, 'resume');
+    // Members who came and went since may have been frozen in between, which no digest shows: that waits for another approval.
+    const isApproved = campaign.approval?.digest === digest;
+    if (isApproved && !(await standingExcess(tx, workspaceId, campaign, 'resume')))
+      return toldAgain(tx, campaign, 'resume');
     if (campaign.stage !== 'draft' && !mayGoOn(campaign)) throw illegal(campaign, 'approve');
     const shown = await requireSame(tx, workspaceId, campaign, digest);
     // A frozen audience counts as it was frozen, because contacts who have left the lists since are sent to
@@ -81,10 +84,11 @@ async function writeApproval(
     .execute();
 }
 
-/** A recurring campaign goes on as long as its schedule does. */
+/** A recurring campaign goes on as long as its schedule does; one that has failed or completed is resumed or sends again. */
 function mayGoOn({ stage, run }: CampaignRecord): boolean {
   if (stage === 'scheduled' || stage === 'held') return true;
-  return run !== undefined && isLive(run.phase) && (run.control === 'run' || run.control === 'pause');
+  if (!run || run.phase === 'canceled') return false;
+  return !isLive(run.phase) || run.control === 'run' || run.control === 'pause';
 }
 
 /** Runs that were paused because they had no approval, and no others. */
