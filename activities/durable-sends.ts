@@ -66,7 +66,7 @@ export function durableSendActivities({ db, gatewayFor, callTimes }: ActivityDep
   }
 
   async function callBack({ row }: SendClaim, service: Service): Promise<SendResult> {
-    if ('refused' in service || !service.able.has('holds')) return { kind: 'late' };
+    if ('refused' in service || !service.able.has('holds')) return notCalledBack(row);
     const uid = sendMessageUid(row.id, row.attempt);
     let answer = await service.gateway.cancel(uid);
     // The request of an attempt that was given up may reach the service yet, and would be taken after this one's end.
@@ -115,6 +115,10 @@ function messageOf({ row }: SendClaim): OutgoingMessage {
     voice: callOptions(content.voice),
   };
 }
+
+/** Whether the service has one in doubt is known only by offering it once more, which would send what was canceled. */
+const notCalledBack = ({ accepted_at: acceptedAt, state }: SendClaim['row']): SendResult =>
+  acceptedAt === null && state !== 'sent' ? ANSWER_LOST : { kind: 'late' };
 
 const ANSWER_LOST: SendResult = { kind: 'end', state: 'unknown', code: 'answer_lost', attempted: true };
 

@@ -4,8 +4,10 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import type { Kysely } from 'kysely';
 import { durableSendActivities } from '../../activities/durable-sends';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
+import { claimSend } from '../../src/campaigns/sends/claim-sends';
 import { createDurableSends } from '../../src/campaigns/sends/durable-sends';
 import { durableSendBody } from '../../src/contracts/durable-sends';
+import { DomainError } from '../../src/domain/errors';
 import type { CancelAnswer, Gateway, SendAnswer } from '../../src/gateway/gateway';
 import { createLog } from '../../src/log';
 import { newId } from '../../src/storage/new-id';
@@ -18,13 +20,18 @@ describeWithDatabase('the steps of a durable send', (database) => {
     db = (await database.open()).tables<CampaignTables>();
   });
 
+  async function made(workspaceId: string) {
+    const launcher = { launchSend: async () => undefined, wakeSend: async () => undefined };
+    const sends = createDurableSends({ db, launcher, log: createLog('silent') });
+    const body = { channel: 'sms', uid: newId('uid'), to: '+12025550190', from: '12345', 'template-id': 't' };
+    const { id } = await sends.create(workspaceId, newId('snd'), durableSendBody.parse(body));
+    return { id, sends };
+  }
+
   test('call back a message whose request of an earlier attempt arrives after the cancel', async () => {
     const log = createLog('silent');
     const workspaceId = newId('ws');
-    const launcher = { launchSend: async () => undefined, wakeSend: async () => undefined };
-    const sends = createDurableSends({ db, launcher, log });
-    const body = { channel: 'sms', uid: newId('uid'), to: '+12025550190', from: '12345', 'template-id': 't' };
-    const { id } = await sends.create(workspaceId, newId('snd'), durableSendBody.parse(body));
+    const { id, sends } = await made(workspaceId);
 
     let arrive: () => void = () => undefined;
     const held: string[] = [];
@@ -65,4 +72,40 @@ describeWithDatabase('the steps of a durable send', (database) => {
     expect([isOver, state]).toEqual([false, 'canceled']);
     expect(await sends.read(workspaceId, id)).toMatchObject({ state: 'canceled' });
   }, 20_000);
+
+  test.each([
+    ['the service cannot call messages back', ['idempotent'], false],
+    ['the account is refused', ['idempotent', 'holds'], true],
+  ] as const)(
+    'send nothing that was canceled while it was in doubt, where %s',
+    async (_, able, isRefused) => {
+      const workspaceId = newId('ws');
+      const { id, sends } = await made(workspaceId);
+      const offered: string[] = [];
+      const gateway = {
+        capabilities: async () => new Set(able),
+        send: async ([message]: { uid: string }[]): Promise<SendAnswer[]> => {
+          offered.push(message?.uid ?? '');
+          return [{ kind: 'accepted' }];
+        },
+      } as unknown as Gateway;
+      let refuses: boolean = isRefused;
+      const { actOnSend } = durableSendActivities({
+        ...{ db, log: createLog('silent'), signals: undefined as never },
+        gatewayFor: () => {
+          if (refuses) throw new DomainError('invalid_client', 'refused');
+          return gateway;
+        },
+      });
+      const act = () => new MockActivityEnvironment().run(actOnSend, { sendId: id });
+      // The process that offered it was killed before an answer came.
+      await claimSend(db, id, true);
+      await sends.cancel(workspaceId, id);
+      await act();
+      refuses = false;
+      expect(await act()).toMatchObject({ kind: 'ended', state: 'unknown' });
+      expect(offered).toEqual([]);
+      expect(await sends.read(workspaceId, id)).toMatchObject({ state: 'unknown', code: 'answer_lost' });
+    },
+  );
 });
