@@ -12,7 +12,7 @@ const BUSY_AFTER_MS = 700;
 
 test('a process that is frozen while a workflow runs, as by `docker pause`, goes on with it', async () => {
   const { address, namespace } = await freshNamespace();
-  const program = join(ROOT, 'dist', 'test', 'temporal', 'busy-worker.js');
+  const program = join(ROOT, 'dist', 'test', 'temporal', 'busy-worker-child.js');
   const child = spawn(process.execPath, [program, address, namespace], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { COMMON_OPTIONS } from '../../workers/run';
@@ -10,7 +9,7 @@ async function main([address = '', namespace = '']: string[]): Promise<void> {
   const connection = await NativeConnection.connect({ address });
   const worker = await Worker.create({
     ...{ connection, namespace, taskQueue: 'busy', ...COMMON_OPTIONS },
-    workflowsPath: join(__dirname, 'busy-workflow.js'),
+    workflowsPath: require.resolve('./busy-workflow'),
   });
   const client = new Client({ connection: await Connection.connect({ address }), namespace });
   const result = worker.runUntil(
