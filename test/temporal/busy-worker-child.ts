@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { COMMON_OPTIONS } from '../../workers/run';
 
-const STEPS = 60_000;
+const STEPS = 40_000;
 
 /** A process with a worker as ours are, which runs one busy workflow and prints "busy" before and "done" after it. */
 async function main([address = '', namespace = '']: string[]): Promise<void> {

@@ -3,17 +3,16 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freshNamespace } from '../support/namespaces';
-import { ROOT } from '../support/root';
 
+const CHILD = ['--require', require.resolve('tsx/cjs'), join(__dirname, 'busy-worker-child.ts')];
 /** Longer than a step of a workflow may take by default. */
 const FREEZE_MS = 6_000;
 /** From the start of the workflow until it is busy. */
-const BUSY_AFTER_MS = 700;
+const BUSY_AFTER_MS = 500;
 
 test('a process that is frozen while a workflow runs, as by `docker pause`, goes on with it', async () => {
   const { address, namespace } = await freshNamespace();
-  const program = join(ROOT, 'dist', 'test', 'temporal', 'busy-worker-child.js');
-  const child = spawn(process.execPath, [program, address, namespace], {
+  const child = spawn(process.execPath, [...CHILD, address, namespace], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -31,4 +30,4 @@ test('a process that is frozen while a workflow runs, as by `docker pause`, goes
   } finally {
     child.kill('SIGKILL');
   }
-}, 120_000);
+}, 180_000);
