@@ -40,7 +40,8 @@ const OF_ONE_RUN: Record<string, string> = {
   'runs/shared-pace.ts': 'pages of these runs in this process',
   'runs/fallback-wanted.ts': 'a recipient of the run',
   'runs/fallback-turns.ts': "the run's workflow",
-  'stops/expire-overdue.ts': 'a run of a workspace that is stopped, read with that workspace',
+  'stops/expire-overdue.ts':
+    'the run whose page is asked for, or one of a stopped workspace, read with that workspace',
 };
 
 /** Functions with statements that name neither, each with the reason. */

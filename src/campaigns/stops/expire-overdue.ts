@@ -27,7 +27,7 @@ export async function expireStopped(
   mayGoOn: () => boolean,
 ): Promise<void> {
   for (const { runId, options } of await runsThatExpire(db, workspaceId)) {
-    const isOver = overdue(options, new Date());
+    const isOver = overdue(options, sql`now()`);
     for (const shard of await shardsOf(db, runId)) {
       while (mayGoOn() && (await expireSome(db, shard, isOver)));
     }
@@ -46,15 +46,16 @@ export async function expireOverdue(
 ): Promise<void> {
   if (control !== 'run' || !expires(deliveryRule(options))) return;
   const key = { runId, channel, shard };
-  const isOver = overdue(options, maySendFrom);
-  if (await hasOverdue(db, key, { isOver, maySendFrom })) while (await expireSome(db, key, isOver));
+  const by = sql`${maySendFrom.toISOString()}::timestamptz`;
+  const isOver = overdue(options, by);
+  if (await hasOverdue(db, key, { isOver, by })) while (await expireSome(db, key, isOver));
 }
 
 /** Whether the next recipient or a due retry is late. Recipients stand in the order in which they are due. */
 async function hasOverdue(
   db: Kysely<CampaignTables>,
   { runId, channel, shard }: Shard,
-  { isOver, maySendFrom }: { isOver: RawBuilder<boolean>; maySendFrom: Date },
+  { isOver, by }: { isOver: RawBuilder<boolean>; by: RawBuilder<unknown> },
 ): Promise<boolean> {
   const { rows } = await sql<{ late: boolean }>`
     select exists (
@@ -63,7 +64,7 @@ async function hasOverdue(
     ) or exists (
       select from recipients r
       where r.run_id = ${runId} and r.channel = ${channel} and r.shard = ${shard} and r.state = 'waiting' and r.waits
-        and r.retry_at <= ${maySendFrom.toISOString()}::timestamptz and ${isOver}
+        and r.retry_at <= ${by} and ${isOver}
     ) as late`.execute(db);
   return rows[0]?.late === true;
 }
@@ -93,12 +94,12 @@ async function shardsOf(db: Kysely<CampaignTables>, runId: string): Promise<Shar
  * SQL: the time of a recipient `r` is over by then, as delivery-rule.ts counts it. One of a later stage is not due yet, so that
  * only the end of the whole run ends it.
  */
-function overdue(options: DeliveryOptions, by: Date): RawBuilder<boolean> {
+function overdue(options: DeliveryOptions, by: RawBuilder<unknown>): RawBuilder<boolean> {
   const { expireAfterMs, endsAtMs } = deliveryRule(options);
   const endsAt = endsAtMs === undefined ? null : new Date(endsAtMs).toISOString();
   return sql<boolean>`least(
     case when r.code is distinct from ${LATER_STAGE} then r.due_at end
-      + ${expireAfterMs ?? null}::float8 * interval '1 millisecond', ${endsAt}::timestamptz) < ${by.toISOString()}::timestamptz`;
+      + ${expireAfterMs ?? null}::float8 * interval '1 millisecond', ${endsAt}::timestamptz) < ${by}`;
 }
 
 /**
