@@ -15,6 +15,7 @@ export interface Canceled {
   cancels: number;
   class: Message['class'];
   channel: Channel;
+  campaign: string | undefined;
   wasDue: boolean;
   /** An idempotent provider may have taken it. It is given to none again, and its end is `unknown`. */
   inDoubt: boolean;
@@ -65,7 +66,7 @@ export async function cancelMessages(
         return refused(new DomainError('not_found', `No message '${uid}' in this workspace`));
       }
       if (now.state === 'canceled' || ending.has(message.id)) return { ok: true, answer: 'already_canceled' };
-      const { id, lane, channel } = message;
+      const { id, lane, channel, class: kind } = message;
       const cancels = lanes.get(lane);
       if (cancels === undefined || now.sending || (now.state !== 'accepted' && now.state !== 'scheduled')) {
         const what = now.sending ? 'sending' : now.state;
@@ -75,9 +76,10 @@ export async function cancelMessages(
       }
       ending.set(id, { ...message, doubt: now.in_doubt ? now : undefined });
       const inDoubt = now.in_doubt === true;
+      const campaign = message.campaign ?? undefined;
       return {
         ok: true,
-        answer: { id, lane, cancels, class: message.class, channel, wasDue: now.due, inDoubt },
+        answer: { id, lane, cancels, class: kind, channel, campaign, wasDue: now.due, inDoubt },
       };
     });
     if (ending.size > 0) await recordCanceled(trx, workspaceId, [...ending.values()]);

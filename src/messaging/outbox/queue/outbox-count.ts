@@ -20,10 +20,10 @@ import type { MessagingTables } from '../../model/tables';
  */
 export interface OutboxCount {
   /** How many messages like this one may still be accepted. */
-  room(workspaceId: string, of: Countable & { campaign?: string | undefined }): number;
+  room(workspaceId: string, of: Tagged): number;
   /** Undelivered due messages of each class that are not held aside, beside their bounds. */
   depth(workspaceId: string): Record<MessageClass, ClassDepth>;
-  change(workspaceId: string, of: Countable, by: number): void;
+  change(workspaceId: string, of: Tagged, by: number): void;
   /** More is held aside: it is counted soon. */
   held(): void;
   /** What stood aside counts at once for those who ask for the depth. */
@@ -37,6 +37,10 @@ export type MessageClass = Message['class'];
 export interface Countable {
   readonly class: MessageClass;
   readonly channel: Channel;
+}
+
+interface Tagged extends Countable {
+  readonly campaign?: string | undefined;
 }
 
 export interface ClassDepth {
@@ -87,9 +91,10 @@ class RunningCount implements OutboxCount {
     this.bounds = options.bounds ?? OUTBOX_BOUNDS;
   }
 
-  room(workspaceId: string, of: Countable & { campaign?: string | undefined }): number {
-    const { undelivered, aside, asideAll } = this.countOf(workspaceId, of);
-    const own = of.campaign === undefined ? 0 : (aside.get(of.campaign) ?? 0);
+  room(workspaceId: string, of: Tagged): number {
+    const count = this.countOf(workspaceId, of);
+    const { undelivered, asideAll } = count;
+    const own = asideOf(count, of.campaign)?.count ?? 0;
     return Math.max(0, this.bounds[of.class] - Math.max(0, undelivered - bounded(asideAll - own)));
   }
 
@@ -98,16 +103,21 @@ class RunningCount implements OutboxCount {
     transactional: this.depthOf(workspaceId, 'transactional'),
   });
 
-  change(workspaceId: string, of: Countable, by: number): void {
+  change(workspaceId: string, of: Tagged, by: number): void {
     this.changed = true;
     const known = recordedIn(this.counts, workspaceId, of);
     known.undelivered = Math.max(0, known.undelivered + by);
+    const aside = asideOf(known, of.campaign);
+    if (aside) changeAside(known, aside, by);
   }
 
   released(workspaceId: string, campaign: string): void {
     const known = this.counts.get(workspaceId);
     for (const count of known ? countsOf(known) : []) {
-      count.asideHeld = Math.max(0, count.asideHeld - (count.aside.get(campaign) ?? 0));
+      const aside = count.aside.get(campaign);
+      if (!aside?.isHeld) continue;
+      aside.isHeld = false;
+      count.asideHeld -= aside.count;
     }
   }
 
@@ -158,7 +168,7 @@ class RunningCount implements OutboxCount {
       const known = recordedIn(this.counts, workspaceId, of);
       known.undelivered += count;
       if (campaign === null) continue;
-      known.aside.set(campaign, count);
+      known.aside.set(campaign, { count, isHeld });
       known.asideAll += count;
       if (isHeld) known.asideHeld += count;
     }
@@ -194,13 +204,29 @@ type Counts = Map<string, Record<MessageClass, Record<Channel, Count>>>;
 interface Count {
   undelivered: number;
   /** Of these, what stands aside, by tag; all of it; and what of it is still held. */
-  aside: Map<string, number>;
+  aside: Map<string, Aside>;
   asideAll: number;
   asideHeld: number;
 }
 
+interface Aside {
+  count: number;
+  isHeld: boolean;
+}
+
 const nothingYet = (): Count => ({ undelivered: 0, aside: new Map(), asideAll: 0, asideHeld: 0 });
 const NOTHING: Readonly<Count> = nothingYet();
+
+const asideOf = ({ aside }: Readonly<Count>, campaign: string | undefined): Aside | undefined =>
+  campaign === undefined || aside.size === 0 ? undefined : aside.get(campaign);
+
+/** Without it, what is canceled while it stands aside would seem to make room for others until the next count. */
+function changeAside(known: Count, aside: Aside, by: number): void {
+  const change = Math.max(-aside.count, by);
+  aside.count += change;
+  known.asideAll += change;
+  if (aside.isHeld) known.asideHeld += change;
+}
 
 function recordedIn(counts: Counts, workspaceId: string, of: Countable): Count {
   let known = counts.get(workspaceId);

@@ -313,6 +313,20 @@ describeWithDatabase('accepting messages', (database) => {
     count.stop();
   }, 60_000);
 
+  test('what stands aside makes no room for others when it is canceled', async () => {
+    one.sms.script = one.sms.hang;
+    await one.delivery.hold(rig.workspaceId, 'paused', true);
+    const uids = Array.from({ length: 15 }, (_, i) => `p${i}`);
+    await Promise.all(uids.map((uid) => accept(rig.sms(uid, { campaign: 'paused' }))));
+    const undelivered = () => one.delivery.outboxDepth(rig.workspaceId).marketing.undelivered;
+    await until('it stands aside', () => undelivered() === 0, 10_000);
+    await Promise.all(Array.from({ length: 20 }, (_, i) => accept(rig.sms(`m${i}`))));
+    const before = undelivered();
+    expect(before).toBeGreaterThan(0);
+    await Promise.all(uids.map((uid) => one.delivery.cancel(rig.workspaceId, uid)));
+    expect(undelivered()).toBe(before);
+  }, 30_000);
+
   test('an outbox that another process has emptied is not full for the one that only refuses', async () => {
     one.sms.script = one.sms.hang;
     await Promise.all(Array.from({ length: 3 }, (_, i) => accept(rig.sms(`m${i}`))));
