@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { CampaignTables } from '../src/campaigns/model/tables';
+import { readCounts } from '../src/campaigns/runs/ledger-counts';
 import { takePermits } from '../src/campaigns/runs/rate-limit';
 import type { RunPlan } from '../src/campaigns/runs/runs';
 import { readPaceTogether } from '../src/campaigns/runs/shared-pace';
@@ -28,6 +29,7 @@ export async function awaitRoom(
   const lot = room.take(`${run.options.class ?? 'marketing'}_${channel}`, {
     campaign: run.campaignId,
     most,
+    countInOutbox: async () => (await readCounts(db, run.runId))[channel]?.accepted ?? 0,
     signal: over.signal,
   });
   let taken: { lot: Lot | undefined } | undefined;

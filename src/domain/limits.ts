@@ -227,6 +227,10 @@ export const LIMITS = {
   outboxTransactionalMessages: 5_000,
   /** Campaigns may fill this part of either limit, so that the workspace's own sends still have room. */
   outboxCampaignShare: 0.75,
+  /** Up to this part, a campaign that finds no room may have so much of what is free: 500 of 2,500, then 400 for the next
+   * one that cannot send either. A campaign alone never gets there, and own sends keep an eighth. */
+  outboxBesideShare: 0.875,
+  outboxBesidePart: 0.25,
   /** Messages of a workspace's paused campaigns that do not count towards its limit: those of ten. While messages come, they are
    * counted again twice a minute at least, at some 9 µs each. */
   outboxAsideMessages: 150_000,

@@ -96,6 +96,8 @@ export type WhyLater = 'refused' | 'throttled' | 'down';
 export interface LotDemand {
   campaign: string;
   most: number;
+  /** How many messages of the campaign the outbox has, as far as is known. It is asked only while there is no room. */
+  countInOutbox(): Promise<number>;
   /** Ends the wait. */
   signal: AbortSignal;
 }

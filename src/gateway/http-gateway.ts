@@ -15,7 +15,7 @@ import type {
   SendAnswer,
   TemplateInfo,
 } from './gateway';
-import { type OutboxAnswer, OutboxRoom, roomOf } from './outbox-room';
+import { type FreeRoom, type OutboxAnswer, OutboxRoom, roomOf } from './outbox-room';
 import { bulkAnswers, lostAnswer, messageAnswer, NOT_SENT, strangeAnswer } from './send-answer';
 import { requestToken, type Token, TokenSource } from './token-source';
 import {
@@ -147,7 +147,7 @@ class HttpGateway implements Gateway {
     return (answer.body as { data: MessageStory[] }).data;
   }
 
-  private async askRoom(): Promise<ReadonlyMap<RoomKind, number> | undefined> {
+  private async askRoom(): Promise<ReadonlyMap<RoomKind, FreeRoom> | undefined> {
     const answer = await this.call('send', 'GET', '/outbox');
     return answer.status === 200 ? roomOf((answer.body as { data: OutboxAnswer }).data) : undefined;
   }

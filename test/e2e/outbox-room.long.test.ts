@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createList, createSmsCampaign, createSmsTemplate, untilPhase } from '../support/api-client';
+import { asUser } from '../support/as-user';
 import { Installation } from '../support/installation';
 import { until } from '../support/until';
 
@@ -9,8 +10,12 @@ const CONTACTS = 20_000;
 const ANSWER_MS = 2_000;
 const TIMEOUT_MS = 120_000;
 
+const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+
 describe('a campaign beside one whose share of the outbox is full', () => {
   let carrier: Server;
+  /** Of another account. It takes everything at once. */
+  let open: Server;
   let here: Installation;
   const taken = new Set<string>();
   let isRefusing = false;
@@ -25,17 +30,26 @@ describe('a campaign beside one whose share of the outbox is full', () => {
         setTimeout(() => response.end('{}'), ANSWER_MS);
       });
     });
-    await new Promise<void>((done) => carrier.listen(0, '127.0.0.1', done));
+    open = createServer((request, response) => {
+      request.resume().on('end', () => response.end('{}'));
+    });
+    for (const server of [carrier, open])
+      await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     here = await Installation.start({
       FANFARE_SMS_PROVIDER: 'http',
-      FANFARE_SMS_HTTP_URL: `http://127.0.0.1:${(carrier.address() as AddressInfo).port}/`,
+      FANFARE_SMS_HTTP_URL: urlOf(carrier),
     });
   }, 120_000);
   afterAll(async () => {
     await here?.remove();
-    carrier?.close();
-    carrier?.closeAllConnections();
+    for (const server of [carrier, open]) {
+      server?.close();
+      server?.closeAllConnections();
+    }
   });
+
+  const owner = <Body>(method: string, path: string, body: object) =>
+    asUser<Body>(here.fanfare.baseUrl, here.credentials.user, method, path, body);
 
   const undelivered = async () => {
     const { data } = await here.api.expect<{ data: { marketing: { undelivered: number } } }>(
@@ -89,6 +103,27 @@ describe('a campaign beside one whose share of the outbox is full', () => {
         settings: { email: { fromEmail: 'news@example.com', templateId: template.id, version: 1 } },
       });
       await untilPhase(here.api, mail.data.id, ['completed'], 15_000);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'and whose carrier refuses the account is sent by another account of the same channel',
+    async () => {
+      expect(await undelivered()).toBeGreaterThan(14_000);
+      const account = await owner<{ data: { id: string } }>('POST', '/api/admin/accounts', {
+        ...{ name: 'open', kind: 'http', channels: ['sms'], workspaces: ['*'] },
+        settings: { url: urlOf(open) },
+      });
+      await owner('PUT', '/api/admin/routes', {
+        routes: [{ channel: 'sms', sender: '67890', accounts: [{ account: account.data.id }] }],
+      });
+      const list = await createList(here.api, 2_000, 'beside', 7_000_000);
+      const template = await createSmsTemplate(here.api);
+      const beside = await createSmsCampaign(here.api, list, template, {
+        settings: { sms: { shortCode: '67890', templateId: template, version: 1 } },
+      });
+      await untilPhase(here.api, beside, ['completed'], 20_000);
     },
     TIMEOUT_MS,
   );

@@ -6,25 +6,30 @@ const answer = (free: number) => ({
   headers: { 'x-outbox-room': `marketing=${free}/20000, transactional=5000/5000` },
   body: undefined,
 });
-const demand = (most: number, campaign = 'c1', signal = never) => ({ campaign, most, signal });
+const demand = (most: number, campaign = 'c1', signal = never) => ({
+  ...{ campaign, most, signal },
+  countInOutbox: async () => 15_000,
+});
+const empty = { shared: 15_000, beside: 17_500 };
+const nearlyFull = { shared: 1_000, beside: 3_500 };
 
 test('a campaign stops at three quarters of either bound', () => {
-  expect(campaignRoom(20_000, 20_000)).toBe(15_000);
-  expect(campaignRoom(5_000, 20_000)).toBe(0);
+  expect(campaignRoom(20_000, 20_000).shared).toBe(15_000);
+  expect(campaignRoom(5_000, 20_000).shared).toBe(0);
 });
 
 test('each channel has its room, by the header as by the answer of the outbox', () => {
-  const rooms = { marketing_email: 15_000, marketing_sms: 1_000, marketing_voice: 15_000 };
+  const rooms = { marketing_email: empty, marketing_sms: nearlyFull, marketing_voice: empty };
   expect(parseRoom('marketing=6000/20000, marketing_sms=6000/20000')).toEqual(new Map(Object.entries(rooms)));
   const channels = { email: 0, sms: 14_000, voice: 0 };
   expect(roomOf({ marketing: { undelivered: 14_000, channels, bound: 20_000 } })).toEqual(
     new Map(Object.entries(rooms)),
   );
-  expect(parseRoom('transactional=5000/5000').get('transactional_email')).toBe(3_750);
+  expect(parseRoom('transactional=5000/5000').get('transactional_email')?.shared).toBe(3_750);
 });
 
 test('a service of an earlier build has one room for all channels', () => {
-  const rooms = { marketing_email: 1_000, marketing_sms: 1_000, marketing_voice: 1_000 };
+  const rooms = { marketing_email: nearlyFull, marketing_sms: nearlyFull, marketing_voice: nearlyFull };
   expect(parseRoom('marketing=6000/20000')).toEqual(new Map(Object.entries(rooms)));
   expect(roomOf({ marketing: { undelivered: 14_000, bound: 20_000 } })).toEqual(
     new Map(Object.entries(rooms)),
@@ -41,7 +46,7 @@ test('a service that says nothing of its outbox has room for everything', async 
 });
 
 test('lots are no larger than the room, and what is under way counts', async () => {
-  const room = new OutboxRoom(async () => new Map([['marketing_sms' as const, 0]]));
+  const room = new OutboxRoom(async () => new Map([['marketing_sms' as const, { shared: 0, beside: 0 }]]));
   room.learn(answer(6_500));
   const first = await room.take('marketing_sms', demand(1_000));
   const second = await room.take('marketing_sms', demand(1_000));
@@ -54,7 +59,9 @@ test('lots are no larger than the room, and what is under way counts', async () 
 
 test('a campaign that waits goes on as soon as the service has room for a lot', async () => {
   let free = 10;
-  const room = new OutboxRoom(async () => new Map([['marketing_sms' as const, free]]));
+  const room = new OutboxRoom(
+    async () => new Map([['marketing_sms' as const, { shared: free, beside: free }]]),
+  );
   room.learn(answer(5_000));
   const waiting = room.take('marketing_sms', demand(1_000));
   setTimeout(() => {
@@ -87,4 +94,46 @@ test('campaigns that wait share the room, each in its turn', async () => {
   room.learn(answer(20_000));
   await Promise.all(pages);
   expect(counts.b).toBeGreaterThan(0.25 * (counts.a as number));
+});
+
+describe('where others have filled what campaigns share', () => {
+  /** As the service would say it: what campaigns have in the outbox of 20,000. */
+  let held: Map<string, number>;
+  let room: OutboxRoom;
+  const sum = () => [...held.values()].reduce((all, count) => all + count, 0);
+  beforeEach(() => {
+    held = new Map([['stuck', 15_000]]);
+    room = new OutboxRoom(
+      async () => new Map([['marketing_sms' as const, campaignRoom(20_000 - sum(), 20_000)]]),
+    );
+    room.learn(answer(20_000 - sum()));
+  });
+  /** What a campaign that offers 5,000 in several pages gets into the outbox within half a second. */
+  const fill = async (campaign: string, pages = 2): Promise<void> => {
+    const over = AbortSignal.timeout(500);
+    const page = async () => {
+      for (;;) {
+        const countInOutbox = async () => held.get(campaign) ?? 0;
+        const lot = await room.take('marketing_sms', { ...demand(1_000, campaign, over), countInOutbox });
+        if (!lot) return;
+        held.set(campaign, (held.get(campaign) ?? 0) + lot.count);
+        lot.end();
+      }
+    };
+    await Promise.all(Array.from({ length: pages }, page));
+  };
+
+  test('one that has nothing in the outbox goes on, and those that fill it do not', async () => {
+    await Promise.all([fill('stuck'), fill('beside')]);
+    expect(held.get('stuck')).toBe(15_000);
+    expect(held.get('beside')).toBeGreaterThanOrEqual(250);
+    expect(held.get('beside')).toBeLessThanOrEqual(625);
+  });
+
+  test('a dozen that cannot send leave something for the next, and an eighth for own sends', async () => {
+    for (let i = 0; i < 12; i++) await fill(`stuck too ${i}`);
+    expect(sum()).toBeLessThanOrEqual(17_500);
+    await fill('beside');
+    expect(held.get('beside')).toBeGreaterThan(0);
+  }, 15_000);
 });
