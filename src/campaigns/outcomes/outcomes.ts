@@ -206,7 +206,8 @@ function outcomeMove(workspaceId: string, outcomes: readonly Outcome[], rows: Ra
       or (result.state = 'sent' and result.attempt = any(r.doubts)))))`,
     set: {
       code: sql`result.code`,
-      attempts: sql`greatest(r.attempts + case when r.state in ('pending', 'waiting') then 1 else 0 end, 1)`,
+      attempts: sql`greatest(r.attempts
+        + case when r.state in ('pending', 'waiting') and r.attempt = result.attempt then 1 else 0 end, 1)`,
       retry_at: sql`null`,
     },
   };

@@ -209,7 +209,7 @@ export interface ListedRow {
 }
 
 export function viewOf(runId: string, row: ListedRow): RecipientView {
-  const { channel, seq, attempt } = row;
+  const { channel, seq } = row;
   return {
     id: recipientId({ runId, channel, seq }),
     contactId: row.contact_id,
@@ -219,10 +219,16 @@ export function viewOf(runId: string, row: ListedRow): RecipientView {
     outcome: row.outcome,
     code: row.code,
     attempts: row.attempts,
-    uid: messageUid({ runId, channel, seq }, channel === 'voice' ? Math.max(1, attempt) : attempt),
+    uid: messageUid({ runId, channel, seq }, attemptOf(row)),
     dueAt: row.derived === 'waiting' ? (row.retry_at ?? row.due_at) : row.due_at,
     updatedAt: row.updated_at,
   };
+}
+
+/** The last message of those who have ended: the next one may have been planned, and was never offered. */
+function attemptOf({ channel, derived, attempt, attempts }: ListedRow): number {
+  if (channel === 'voice') return Math.max(1, attempt);
+  return SETTLED.includes(derived) && attempts > 0 ? Math.min(attempt, attempts - 1) : attempt;
 }
 
 /**

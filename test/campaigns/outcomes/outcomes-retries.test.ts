@@ -1,6 +1,8 @@
 /** Proves which outcomes give a recipient another attempt, and that a repeated event gives none. */
 
 import type { Kysely } from 'kysely';
+import { cancelUnsent } from '../../../src/campaigns/actions/cancel-run';
+import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { abortIfTooManyFail } from '../../../src/campaigns/outcomes/abort-watch';
 import { applyEvents, readCursor } from '../../../src/campaigns/outcomes/outcomes';
@@ -145,6 +147,30 @@ describeWithDatabase('retries by the event feed', (database) => {
     expect(await states(runId)).toEqual({ waiting: 1, sent: 1, delivered: 1 });
     expect(await recipient(runId, 0)).toMatchObject({ retry_at: null });
     expect(await takePage(db, lane(runId), 10)).toMatchObject({ kind: 'idle' });
+  });
+
+  test('names the message that arrived, where the next one was planned and never offered', async () => {
+    const { runId, workspaceId } = await acceptedRun(2, { delivery: { onUnknown: 'resend' } });
+    await tell(workspaceId, ...[0, 1].map((seq) => event(runId, seq, 0, 'unknown', 'answer_lost')));
+    await tell(workspaceId, event(runId, 0, 0, 'delivered'));
+    await cancelUnsent(db, runId);
+    const { recipients } = await listRecipients(db, runId, { limit: 10 });
+    expect(recipients.map(({ state, attempts, uid }) => [state, attempts, uid])).toEqual([
+      ['delivered', 1, messageUid({ runId, channel: 'sms', seq: 0 }, 0)],
+      ['unknown', 1, messageUid({ runId, channel: 'sms', seq: 1 }, 0)],
+    ]);
+  });
+
+  test('counts no planned attempt when the operator asked for it and the former one arrives', async () => {
+    const { runId, workspaceId, campaignId } = await acceptedRun(1, {});
+    await tell(workspaceId, event(runId, 0, 0, 'failed', 'provider_rejected'));
+    await moveRun(db, runId, 'running');
+    await retryFailed(db, workspaceId, campaignId, { states: ['failed'] });
+    await tell(workspaceId, event(runId, 0, 0, 'delivered'));
+    const { recipients } = await listRecipients(db, runId, { limit: 10 });
+    expect(recipients).toMatchObject([
+      { state: 'delivered', attempts: 1, uid: messageUid({ runId, channel: 'sms', seq: 0 }, 0) },
+    ]);
   });
 
   test('keeps those unknown of whom the service does not know, when nothing else is said', async () => {
