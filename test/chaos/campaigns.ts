@@ -61,11 +61,20 @@ const STAGED: readonly object[] = [
   { release: { ...release, gates: [{ metric: 'failed', above: 1, minSample: 1 }] } },
 ];
 
+/** In the request itself. */
+const RECIPIENTS: readonly object[] = Array.from({ length: 1_000 }, (_, i) => ({
+  ...{
+    email: `own${i}@example.com`,
+    phone: `+1202777${String(i).padStart(4, '0')}`,
+    params: { NAME: 'Own' },
+  },
+}));
+
 /**
  * What campaigns differ in, one after the other: channels at once, channels in turn, hours of the recipient's own, and
  * stages. As many kinds as are no multiple of the workspaces, so that each workspace has each kind.
  */
-export const KINDS: Record<'all' | 'staged' | 'calls', readonly object[]> = {
+export const KINDS: Record<'all' | 'staged' | 'calls' | 'varied', readonly object[]> = {
   all: [
     {},
     { strategy: 'fallback', fallbackAfterSeconds: 5 },
@@ -76,6 +85,14 @@ export const KINDS: Record<'all' | 'staged' | 'calls', readonly object[]> = {
   staged: STAGED,
   // Each recipient is called once, so that the carrier's record says which message is whose.
   calls: [{ channel: ['voice'], voice: { maxAttempts: 1 } }],
+  varied: [
+    // What the carrier refuses is sent again under another uid.
+    { delivery: { retry: { maxAttempts: 3, initialDelaySeconds: 1 } } },
+    { delivery: { ratePerSecond: 400 } },
+    { contactListId: [], recipients: RECIPIENTS },
+    { delivery: { onUnknown: 'resend' } },
+    { strategy: 'fallback', fallbackAfterSeconds: 1, delivery: { ratePerSecond: 300 } },
+  ],
 };
 
 /** A call costs a workflow of its own. */

@@ -7,8 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
  * A carrier in a process of its own, by the contract of api.md 12, with a record of its own that nobody
  * else writes: one line for each time a message reached a person, written before the answer. At `/once` it
  * takes a message once however often it is given the same key; at `/each` it takes it each time. What it
- * refuses, drops or loses depends on the message's id alone. While there is a file `<record>.refused`, it refuses the
- * account. Arguments: port, record, where receipts go.
+ * refuses, drops or loses depends on the message's id alone. What follows in the path is the account, of which each is a
+ * carrier of its own: `/once/b` does not know the keys of `/once/a`. While there is a file `<record>.refused`, it refuses
+ * the account that is named there, or all. Arguments: port, record, where receipts go.
  */
 const [portText = '', record = '', inboundUrl = ''] = process.argv.slice(2);
 
@@ -22,7 +23,9 @@ export interface CarrierLine {
 
 const ANSWER_MS = 20;
 
+/** By id; and by path and id, as the account knows it. */
 const taken = new Set<string>();
+const takenAt = new Set<string>();
 const owed: { id: string; type: string; at: string; data?: object }[] = [];
 if (existsSync(record)) {
   for (const line of readFileSync(record, 'utf8').split('\n').filter(Boolean)) remember(JSON.parse(line));
@@ -43,7 +46,8 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
     channel: string;
   };
   const path = request.url ?? '';
-  if (existsSync(`${record}.refused`)) return answer(response, 401, {});
+  const [, , account] = path.split('/');
+  if (isRefused(account)) return answer(response, 401, {});
   const fate = fateOf(message.id);
   // Each is refused at its first coming only, except the one whom the carrier never takes.
   const isNew = !seen.has(message.id);
@@ -51,7 +55,7 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   if (fate < 5) return answer(response, 400, { code: 'bad_number', message: 'No such number' });
   if (fate < 15 && isNew) return answer(response, 503, {});
   if (fate < 20 && isNew) return answer(response, 429, {}, { 'retry-after': '1' });
-  if (path === '/each' || !taken.has(message.id)) {
+  if (path.startsWith('/each') || !takenAt.has(`${path} ${message.id}`)) {
     const line: CarrierLine = {
       id: message.id,
       uid: message.uid,
@@ -72,7 +76,14 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
 const fateOf = (id: string): number => createHash('sha256').update(id).digest().readUInt16BE(0) % 1_000;
 const seen = new Set<string>();
 
-function remember({ id, channel }: CarrierLine): void {
+function isRefused(account: string | undefined): boolean {
+  if (!existsSync(`${record}.refused`)) return false;
+  const refused = readFileSync(`${record}.refused`, 'utf8');
+  return account === undefined || refused === '' || refused === account;
+}
+
+function remember({ id, channel, path }: CarrierLine): void {
+  takenAt.add(`${path} ${id}`);
   if (taken.has(id)) return;
   taken.add(id);
   const at = new Date().toISOString();

@@ -12,7 +12,7 @@ import { MAIN, ROOT } from '../support/root';
 import { until } from '../support/until';
 import type { Fault, LineName, ProcessName } from './schedule';
 import { Supervised } from './supervised';
-import { twoWorkspaces, type Workspace, writeServiceAccounts } from './workspaces';
+import { type Owner, twoWorkspaces, type Workspace, writeServiceAccounts } from './workspaces';
 
 export const START_MS = 120_000;
 /** How long a kill waits for something to be under way. */
@@ -20,6 +20,9 @@ const HAND_OVER_MS = 5_000;
 
 export interface Installation {
   baseUrl: string;
+  owner: Owner;
+  /** Where the service reaches the carrier. */
+  carrierUrl: string;
   workspaces: readonly Workspace[];
   /** What the carrier took, in its own words. */
   carrierRecord: string;
@@ -123,6 +126,7 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
   }
 
   let workspaces: Workspace[];
+  let owner: Owner;
   try {
     carrier.start();
     processes.serve.start();
@@ -131,7 +135,7 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
       processes['serve-2'].start();
       await until('the other process of it', () => isUp('serve-2'), START_MS, 100);
     }
-    workspaces = await twoWorkspaces(baseUrl, dataDir);
+    ({ owner, workspaces } = await twoWorkspaces(baseUrl, dataDir));
     writeServiceAccounts(accounts, workspaces);
     const workers = (['orchestrator', 'sender-1', 'sender-2', 'voice'] as const).map(
       (name) => processes[name],
@@ -144,12 +148,11 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     throw error;
   }
   return {
-    baseUrl,
-    workspaces,
-    carrierRecord,
+    ...{ baseUrl, owner, workspaces, carrierRecord },
+    carrierUrl: through('carrier'),
     async begin(fault, lastsMs) {
       if (fault.kind === 'cut') lines[fault.target].cut();
-      else if (fault.kind === 'refuse') refusesAccount(carrierRecord, true);
+      else if (fault.kind === 'refuse') refuseAccount(carrierRecord);
       else if (fault.kind === 'stall') processes[fault.target as ProcessName].stall();
       else if (fault.kind === 'kill' && fault.target === 'temporal') process.kill(temporal.pid, 'SIGKILL');
       else if (fault.kind === 'kill' && fault.target === 'postgres') postgres.kill(lastsMs);
@@ -160,7 +163,7 @@ export async function startInstallation({ breakClaim }: { breakClaim: boolean })
     },
     end(fault) {
       if (fault.kind === 'cut') lines[fault.target].mend();
-      else if (fault.kind === 'refuse') refusesAccount(carrierRecord, false);
+      else if (fault.kind === 'refuse') takeAccounts(carrierRecord);
       else if (fault.kind === 'stall') processes[fault.target as ProcessName].goOn();
     },
     ownExits: () => exitsOf(Object.values(processes)),
@@ -179,12 +182,17 @@ export function carrierProcess(port: number, record: string, inboundUrl: string)
   );
 }
 
-/** Tells the carrier whether our account is any good. */
-export function refusesAccount(carrierRecord: string, isRefused: boolean): void {
-  const told = `${carrierRecord}.refused`;
-  if (isRefused) writeFileSync(told, '');
-  else rmSync(told, { force: true });
+/** The carrier refuses an account of ours: where there are two (accounts.ts) the one, the other and both in turn. */
+export function refuseAccount(carrierRecord: string): void {
+  const account = REFUSED_IN_TURN[refusals++ % REFUSED_IN_TURN.length] as string;
+  writeFileSync(`${carrierRecord}.refused`, account);
 }
+
+const REFUSED_IN_TURN = ['a', 'b', ''];
+let refusals = 0;
+
+export const takeAccounts = (carrierRecord: string): void =>
+  rmSync(`${carrierRecord}.refused`, { force: true });
 
 export const exitsOf = (processes: readonly Supervised[]) =>
   processes.filter(({ exits }) => exits > 0).map(({ name, exits, words }) => ({ name, exits, words }));

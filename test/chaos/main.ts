@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { makeAccounts } from './accounts';
 import { type Backend, KINDS, openBackend } from './campaigns';
 import { type Installation, startInstallation } from './installation';
 import { checkInvariants } from './invariants';
@@ -13,7 +14,8 @@ import { type Watch, watchCampaigns } from './watch';
  * Prints the schedule, one line a fault, and a line of JSON; ends with 1 when an invariant does not hold.
  * `--only 'kill serve'` keeps to one kind of fault. `--break claim` breaks the product on purpose, to see that
  * the checks have teeth. `--installation up` does it to `fanfare up`, which runs its own PostgreSQL and Temporal.
- * `--campaigns staged` keeps to campaigns in stages, `--campaigns calls` to calls, `--at-once N` has so many under way.
+ * `--campaigns staged` keeps to campaigns in stages, `--campaigns calls` to calls, `--campaigns varied` to those that are sent again, have a
+ * pace or bring their recipients, and `--at-once N` has so many under way. `--accounts two` sends by two accounts of a channel in turn.
  */
 const CONTACTS = 1_500;
 /** Campaigns under way at the same time. */
@@ -33,6 +35,7 @@ async function main(): Promise<void> {
   const installation =
     kind === 'up' ? await startUp() : await startInstallation({ breakClaim: option('--break') === 'claim' });
   try {
+    if (option('--accounts') === 'two') await makeAccounts(installation);
     const backend = await openBackend(installation, contacts, kinds);
     const singles = await openSingles(installation.baseUrl, installation.workspaces);
     const startedAt = Date.now();
@@ -128,8 +131,9 @@ function installationKind(): InstallationKind {
 
 function campaignKinds(): keyof typeof KINDS {
   const wanted = option('--campaigns') ?? 'all';
-  if (wanted === 'all' || wanted === 'staged' || wanted === 'calls') return wanted;
-  throw new RangeError('--campaigns is one of all, staged, calls');
+  const kind = (Object.keys(KINDS) as (keyof typeof KINDS)[]).find((one) => one === wanted);
+  if (!kind) throw new RangeError(`--campaigns is one of ${Object.keys(KINDS).join(', ')}`);
+  return kind;
 }
 
 function option(name: string): string | undefined {

@@ -12,11 +12,12 @@ import {
   handOver,
   type Installation,
   isReady,
-  refusesAccount,
+  refuseAccount,
   START_MS,
+  takeAccounts,
 } from './installation';
 import { Supervised } from './supervised';
-import { twoWorkspaces, type Workspace } from './workspaces';
+import { type Owner, twoWorkspaces, type Workspace } from './workspaces';
 
 /** Where `up` writes the process ids of a server and of the watchdog that ends it with `up`. */
 const PID_FILES = { postgres: join('postgres-run', 'postgres.pid'), temporal: 'temporal.pid' };
@@ -74,24 +75,23 @@ export async function startUp(): Promise<Installation> {
   }
 
   let workspaces: Workspace[];
+  let owner: Owner;
   carrier.start();
   up.start();
   try {
     await until('the service', () => isReady(baseUrl), START_MS, 100);
-    workspaces = await twoWorkspaces(baseUrl, dataDir);
+    ({ owner, workspaces } = await twoWorkspaces(baseUrl, dataDir));
   } catch (error) {
     process.stderr.write(up.words);
     await stop();
     throw error;
   }
   return {
-    baseUrl,
-    workspaces,
-    carrierRecord,
+    ...{ baseUrl, owner, carrierUrl, workspaces, carrierRecord },
     async begin(fault, lastsMs) {
       if (fault.kind === 'cut') return line.cut();
       if (fault.kind === 'stall') return up.stall();
-      if (fault.kind === 'refuse') return refusesAccount(carrierRecord, true);
+      if (fault.kind === 'refuse') return refuseAccount(carrierRecord);
       if (fault.kind !== 'kill') return;
       if (fault.target === 'postgres' || fault.target === 'temporal')
         return kill(pidsOf(fault.target).slice(0, 1));
@@ -102,7 +102,7 @@ export async function startUp(): Promise<Installation> {
     },
     end(fault) {
       if (fault.kind === 'cut') line.mend();
-      else if (fault.kind === 'refuse') refusesAccount(carrierRecord, false);
+      else if (fault.kind === 'refuse') takeAccounts(carrierRecord);
       else if (fault.kind === 'stall') up.goOn();
     },
     ownExits: () => exitsOf([up]),

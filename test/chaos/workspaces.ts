@@ -5,11 +5,17 @@ import { type Credentials, readCredentials } from '../support/fanfare-process';
 /** A workspace, and what a backend team of it proves itself with. */
 export type Workspace = Pick<Credentials, 'workspace' | 'client' | 'apiKey'>;
 
+/** The user who may make accounts and routes. */
+export type Owner = Credentials['user'];
+
 /** The installation's first workspace and another, of which neither may touch what is the other's. */
-export async function twoWorkspaces(baseUrl: string, dataDir: string): Promise<Workspace[]> {
+export async function twoWorkspaces(
+  baseUrl: string,
+  dataDir: string,
+): Promise<{ owner: Owner; workspaces: Workspace[] }> {
   const first = readCredentials({ dataDir, env: {}, remove: async () => undefined });
   const second = await addWorkspace(baseUrl, first.user, 'Second');
-  return [first, second];
+  return { owner: first.user, workspaces: [first, second] };
 }
 
 /** For workers in processes of their own (docs/operating.md). */
