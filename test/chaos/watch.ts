@@ -28,10 +28,22 @@ export function watchCampaigns(backend: Backend, atOnce: number): Watch {
   const canceled = new Set<string>();
   let progressAt = Date.now();
   let endsAt = Number.POSITIVE_INFINITY;
+  /** A request whose process was killed has its key for up to a minute (api.md 19), and the others go on meanwhile. */
+  let starting: Promise<void> | undefined;
+
+  async function start(): Promise<void> {
+    live.add(await backend.start());
+    starting = undefined;
+  }
 
   const work = (async () => {
-    while (Date.now() < endsAt || (live.size && Date.now() < endsAt + FINISH_MS)) {
-      if (Date.now() < endsAt && live.size < atOnce) live.add(await backend.start());
+    while (Date.now() < endsAt || ((live.size || starting) && Date.now() < endsAt + FINISH_MS)) {
+      if (Date.now() < endsAt && live.size < atOnce && !starting) {
+        starting = start();
+        starting.catch(() => undefined);
+      }
+      // One that was refused for good ends all of it.
+      await (starting ? Promise.race([starting, delay(LOOK_MS)]) : delay(LOOK_MS));
       for (const id of live) {
         const reading = await backend.look(id);
         if (!reading) continue;
@@ -41,7 +53,6 @@ export function watchCampaigns(backend: Backend, atOnce: number): Watch {
         if (Date.now() > endsAt && reading.phase === 'paused') await backend.act(id, 'resume');
         if (['completed', 'failed', 'canceled'].includes(reading.phase)) live.delete(id);
       }
-      await delay(LOOK_MS);
     }
   })();
 
