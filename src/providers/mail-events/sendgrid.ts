@@ -84,8 +84,8 @@ const ABOUT_ADDRESS: ReadonlySet<string> = new Set([
 /** SendGrid did not try, because of what it knows of the address. */
 function dropped(id: string, reason: string, at: string | undefined): Receipt {
   const known = reason.toLowerCase();
-  if (known.startsWith('bounced address') || known.startsWith('invalid'))
-    return hardBounce(id, undefined, at);
+  // `Invalid SMTPAPI header` is about the mail; the word alone is about the address.
+  if (known.startsWith('bounced address') || known === 'invalid') return hardBounce(id, undefined, at);
   const code = known.startsWith('spam reporting')
     ? 'complaint'
     : known.startsWith('unsubscribed')

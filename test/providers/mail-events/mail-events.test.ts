@@ -115,6 +115,14 @@ describe('events of mail services', () => {
           { type: 'undelivered', code: 'unknown_recipient' },
         ],
         [
+          { event: 'dropped', reason: 'Invalid' },
+          { type: 'undelivered', code: 'unknown_recipient' },
+        ],
+        [
+          { event: 'dropped', reason: 'Invalid SMTPAPI header' },
+          { type: 'undelivered', code: 'dropped' },
+        ],
+        [
           { event: 'dropped', reason: 'Spam Content' },
           { type: 'undelivered', code: 'dropped' },
         ],
