@@ -19,6 +19,9 @@ export function smppAddress(address: string): SmppAddress {
 /** An address that a centre names. A short code has no country, and a name no plus. */
 export function addressFrom(digits: string, ton: number | undefined): string {
   if (!/^\d+$/.test(digits)) return digits;
+  // Two zeros stand for the plus: no country's code begins with one.
+  const [, afterZeros] = /^00(\d{7,})$/.exec(digits) ?? [];
+  if (afterZeros !== undefined) return `+${afterZeros}`;
   return ton === 1 || (ton !== 3 && digits.length > 8) ? `+${digits}` : digits;
 }
 

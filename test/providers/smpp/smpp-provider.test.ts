@@ -352,6 +352,15 @@ describe('what a subscriber writes', () => {
     expect([ids.length, new Set(ids).size]).toEqual([3, 1]);
   });
 
+  test('is from the number that the centre writes with two zeros in front', async () => {
+    const received: InboundSms[] = [];
+    const smsc = await listening(async (messages) => void received.push(...messages));
+    for (const source_addr_ton of [0, 1, 2])
+      smsc.say({ from: '0012125550190', to: '0012025550123', text: 'STOP', fields: { source_addr_ton } });
+    await until('three messages', () => received.length === 3);
+    for (const sms of received) expect(sms).toMatchObject({ from: '+12125550190', to: '+12025550123' });
+  });
+
   test('may come as data_sm', async () => {
     const received: InboundSms[] = [];
     const smsc = await listening(async (messages) => void received.push(...messages));
