@@ -23,10 +23,9 @@ export function readInbound(pdu: Pdu): InboundPart | undefined {
   return text === undefined ? undefined : { text, joined };
 }
 
-/** By the alphabet that the data coding names (SMPP 3.4, 5.2.19; the upper half by 3GPP TS 23.038). */
+/** By the alphabet that the data coding names (SMPP 3.4, 5.2.19). */
 function textOf(octets: Buffer, dataCoding: number): string | undefined {
-  if (dataCoding >= 0xf0) return (dataCoding & 0x04) === 0 ? decodeGsm7(octets) : undefined;
-  switch (dataCoding & 0x0f) {
+  switch (dataCoding < 0x10 ? dataCoding : codingWithClass(dataCoding)) {
     case 0:
       return decodeGsm7(octets);
     case 1:
@@ -44,6 +43,14 @@ function textOf(octets: Buffer, dataCoding: number): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** From 0x10 on SMPP leaves the meaning to 3GPP TS 23.038 (4): the lowest bits are a class, and others name the alphabet. */
+function codingWithClass(dataCoding: number): number {
+  if (dataCoding >= 0xf0) return dataCoding & 0x04;
+  // Messages that announce others: those of the last group are in UCS-2.
+  if (dataCoding >= 0xc0) return dataCoding >= 0xe0 ? 8 : 0;
+  return dataCoding & 0x0c;
 }
 
 function joinedByHeader(header: Buffer): InboundPart['joined'] {

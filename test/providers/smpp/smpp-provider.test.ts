@@ -333,10 +333,16 @@ describe('what a subscriber writes', () => {
     smsc.say({ from: '12125550190', to: '12345', fields: gsm });
     const ucs2 = { data_coding: 8, short_message: Buffer.from('0441044204430434', 'hex') };
     smsc.say({ from: '12125550190', to: '12345', fields: ucs2 });
-    await until('three messages', () => received.length === 3);
-    expect(received.map(({ text }) => text)).toEqual(['Grüße', 'STOP@', 'студ']);
+    // With a message class (3GPP TS 23.038, 4): UCS-2 and GSM-7.
+    const classes = [
+      { data_coding: 0x19, short_message: Buffer.from('00530054004f0050', 'hex') },
+      { data_coding: 0x11, short_message: Buffer.from([0x53, 0x54, 0x4f, 0x50, 0x00]) },
+    ];
+    for (const fields of classes) smsc.say({ from: '12125550190', to: '12345', fields });
+    await until('five messages', () => received.length === 5);
+    expect(received.map(({ text }) => text)).toEqual(['Grüße', 'STOP@', 'студ', 'STOP', 'STOP@']);
     expect(received[0]).toMatchObject({ from: '+12125550190', to: '12345', at: expect.any(String) });
-    expect(new Set(received.map(({ id }) => id)).size).toBe(3);
+    expect(new Set(received.map(({ id }) => id)).size).toBe(5);
     await until('all to be acknowledged', () => smsc.owed() === 0);
   });
 
