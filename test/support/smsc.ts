@@ -37,6 +37,10 @@ export interface Smsc {
   /** A receipt with these fields, as it stands. */
   deliver(fields: Record<string, unknown>): void;
   cutAll(): void;
+  /** Ends every session as SMPP has it: it says so, and hangs up when that is answered. */
+  unbindAll(): void;
+  /** How many of those ends were answered. */
+  unbound: number;
   close(): Promise<void>;
 }
 
@@ -141,6 +145,9 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
       sessions.delete(session);
       session.send(pdu.response());
       session.socket.end();
+    } else if (pdu.command === 'unbind_resp') {
+      smsc.unbound += 1;
+      session.socket.end();
     }
   }
 
@@ -237,6 +244,11 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
       const common = { source_addr: from, source_addr_ton: 1, source_addr_npi: 1, destination_addr: to };
       owe({ ...common, [field]: Buffer.from(text, 'latin1'), data_coding: 3, ...fields }, command);
     },
+    unbindAll() {
+      for (const session of sessions) session.send(newPdu('unbind'));
+      sessions.clear();
+    },
+    unbound: 0,
     owed: () => owed.size,
     deliver: (fields) => owe(fields),
     cutAll() {

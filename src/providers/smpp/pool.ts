@@ -95,7 +95,7 @@ const CLOSED: NoSlot = { kind: 'closed' };
 function freeSlot(binds: readonly Bind[]): Slot | undefined {
   let best: Bind | undefined;
   for (const bind of binds) {
-    if (bind.session?.isOpen && bind.window.room > 0 && bind.window.room > (best?.window.room ?? 0))
+    if (bind.session?.takesRequests && bind.window.room > 0 && bind.window.room > (best?.window.room ?? 0))
       best = bind;
   }
   if (!best?.session) return undefined;
@@ -105,7 +105,7 @@ function freeSlot(binds: readonly Bind[]): Slot | undefined {
 
 /** Why this one need not wait any longer; waiting does not help an account that no bind is let in with. */
 function hopeless(binds: readonly Bind[], waiting: Waiting): NoSlot | undefined {
-  const bound = binds.some((bind) => bind.session?.isOpen);
+  const bound = binds.some((bind) => bind.session?.takesRequests);
   const refused = binds[0]?.refused;
   if (!bound && refused !== undefined && binds.every((bind) => bind.refused !== undefined)) {
     return { kind: 'account', ...refused };

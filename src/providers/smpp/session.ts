@@ -52,6 +52,8 @@ export class SmppSession {
   private enquiring = false;
   /** When the first of the last submit_sm was given up without an answer, and how many they are. */
   private unanswered: { sinceMs: number; count: number } | undefined;
+  /** The centre's wish to end the session. */
+  private farewell: Pdu | undefined;
   private ended = false;
 
   private constructor(
@@ -99,6 +101,11 @@ export class SmppSession {
     return !this.ended;
   }
 
+  /** Whether it may be asked for more. */
+  get takesRequests(): boolean {
+    return !this.ended && !this.farewell;
+  }
+
   /** When the other end last wrote something. */
   get lastHeardMs(): number {
     return this.heardMs;
@@ -107,7 +114,7 @@ export class SmppSession {
   /** Never rejects. */
   request(pdu: Pdu, late?: (pdu: Pdu) => void): Promise<Answer> {
     return new Promise((settle) => {
-      if (this.ended) return settle({ kind: 'not_offered' });
+      if (!this.takesRequests) return settle({ kind: 'not_offered' });
       this.gather();
       if (!this.library.send(pdu)) return settle({ kind: 'not_offered' });
       this.pending.set(pdu.sequence_number, { sinceMs: Date.now(), settle, late });
@@ -161,8 +168,8 @@ export class SmppSession {
         this.respond(pdu, ACCEPTED);
         break;
       case 'unbind':
-        this.respond(pdu, ACCEPTED);
-        this.end();
+        this.farewell = pdu;
+        this.leaveWhenAnswered();
         break;
       case 'alert_notification':
         break;
@@ -173,6 +180,14 @@ export class SmppSession {
     }
   }
 
+  /** A centre that ends the session may still answer what it was given, and hangs up when its wish is answered. */
+  private leaveWhenAnswered(): void {
+    if (!this.farewell || this.pending.size > 0 || this.socket.writableEnded) return;
+    this.respond(this.farewell, ACCEPTED);
+    // Once the answer is written, which with TLS is not at once.
+    this.socket.destroySoon();
+  }
+
   private answered(pdu: Pdu): void {
     const pending = this.pending.get(pdu.sequence_number);
     // Only a submit_sm has an answer that may be late; one to an enquire_link does not show that messages are taken.
@@ -180,6 +195,7 @@ export class SmppSession {
     if (pending) {
       this.pending.delete(pdu.sequence_number);
       pending.settle({ kind: 'answered', pdu });
+      this.leaveWhenAnswered();
       return;
     }
     this.late.get(pdu.sequence_number)?.(pdu);
@@ -203,6 +219,7 @@ export class SmppSession {
         return;
       }
     }
+    this.leaveWhenAnswered();
     if (!this.enquiring && now - this.heardMs >= this.times.enquireMs) void this.enquire();
   }
 

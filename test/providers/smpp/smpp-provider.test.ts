@@ -267,6 +267,31 @@ describe('a connection that is cut', () => {
     expect(texts).toEqual(expect.arrayContaining(accepted));
   });
 
+  test('that the centre ends first brings the answers it still gives', async () => {
+    const smsc = await centre({ latencyMs: 100 });
+    const provider = open(smsc, { window: 2 });
+    const results = handOverAll(
+      provider,
+      Array.from({ length: 6 }, (_, n) => message(String(n))),
+    );
+    await until('the first to be offered', () => smsc.offered === 2);
+    smsc.unbindAll();
+    expect((await results).map(({ kind }) => kind)).toEqual(Array(6).fill('accepted'));
+    expect(smsc.taken).toHaveLength(6);
+    expect([smsc.unbound, smsc.binds]).toEqual([1, 2]);
+  });
+
+  test('that the centre ends is over after the time for an answer, when none comes', async () => {
+    const smsc = await centre({ cut: (part) => (part === 1 ? 'no-answer' : undefined) });
+    const provider = open(smsc);
+    const result = one(provider, message());
+    await until('it to be offered', () => smsc.offered === 1);
+    smsc.unbindAll();
+    expect(await result).toEqual({ kind: 'unknown' });
+    expect(await one(provider, message())).toMatchObject({ kind: 'accepted' });
+    expect([smsc.unbound, smsc.binds]).toEqual([1, 2]);
+  });
+
   test('is noticed when nobody answers the question whether anybody is there', async () => {
     let deaf = false;
     const smsc = await centre({ deaf: () => deaf });

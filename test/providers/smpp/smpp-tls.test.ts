@@ -28,6 +28,15 @@ describe('a centre that is reached with TLS', () => {
     }
   });
 
+  test('is answered when it ends the session', async () => {
+    const smsc = await centre({ tls: own });
+    const provider = open(smsc, { ca: own.cert });
+    await one(provider, message());
+    smsc.unbindAll();
+    await until('another session', () => smsc.binds === 2);
+    expect(smsc.unbound).toBe(1);
+  });
+
   test.each([
     [
       'is not trusted',
