@@ -54,6 +54,8 @@ export const TO = {
   account: '+15005550005',
   lost: '+15005550006',
   sender: '+15005550007',
+  /** The sender's number is inactive at Telnyx. */
+  inactive: '+15005550008',
 } as const;
 
 interface Dialect {
@@ -148,6 +150,7 @@ export async function startFakeTelnyx(): Promise<FakeTelnyx> {
       [TO.transient]: error(503, '10008', 'Service unavailable'),
       [TO.throttled]: error(429, '10011', 'Too many requests'),
       [TO.account]: error(401, '10009', 'Authentication failed'),
+      [TO.inactive]: error(400, '10001', 'Inactive phone number', 'The phone number is inactive.'),
       [TO.sender]: error(400, '40305', "Invalid 'from' address"),
     },
     delivered: (id) => ({

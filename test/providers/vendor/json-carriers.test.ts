@@ -172,6 +172,7 @@ describe.each([
     test('an opt-out at the vendor and a refused sender are told from other refusals', async () => {
       expect(await send({ to: TO.optedOut })).toMatchObject({ kind: 'rejected', code: 'opted_out' });
       expect(await send({ to: TO.sender })).toMatchObject({ kind: 'sender' });
+      if (vendor === TELNYX) expect(await send({ to: TO.inactive })).toMatchObject({ kind: 'sender' });
       expect(await send({ to: TO.account })).toMatchObject({ kind: 'account' });
     });
 
