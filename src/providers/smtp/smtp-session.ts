@@ -222,8 +222,11 @@ function unreachable(error: SmtpError): SmtpUnreachable {
   // A log-in may fail for the moment too (454), and an encryption that breaks off may hold the next time.
   const refusedLogin = error.code === 'EAUTH' && (reply === undefined || reply.code >= 500);
   const noEncryption = error.code === 'ETLS' && (reply !== undefined || isAboutCertificate(error));
-  const account = refusedLogin || noEncryption || isAboutCertificate(error);
-  return new SmtpUnreachable(error.originalCode ?? error.code ?? 'no_answer', reply, account, error);
+  // A relay that has no service for us says so in place of its greeting (RFC 5321, 3.1).
+  const refusesUs = (error.code === 'EPROTOCOL' || error.code === 'ECONNECTION') && (reply?.code ?? 0) >= 500;
+  const account = refusedLogin || noEncryption || refusesUs || isAboutCertificate(error);
+  const code = refusesUs ? String(reply?.code) : (error.originalCode ?? error.code ?? 'no_answer');
+  return new SmtpUnreachable(code, reply, account, error);
 }
 
 const isAboutCertificate = ({ code, originalCode }: SmtpError) =>

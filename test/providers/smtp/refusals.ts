@@ -80,6 +80,32 @@ export const REFUSALS: Refusal[] = [
     ...{ at: 'rcpt', says: '421 4.7.0 Slow down', switches: ['-r', 'rcpt', '-b', '421 4.7.0 Slow down'] },
     expected: throttled,
   },
+  {
+    title: 'a greeting that refuses us for good',
+    ...{
+      at: 'connect',
+      says: '554 5.7.1 Service unavailable; client host [192.0.2.7] blocked',
+      switches: ['-f', 'connect', '-B', '554 5.7.1 Service unavailable; client host [192.0.2.7] blocked'],
+    },
+    expected: {
+      ...{ kind: 'account', code: '5.7.1' },
+      message: 'Service unavailable; client host [192.0.2.7] blocked',
+    },
+  },
+  {
+    title: 'a greeting that refuses us in words alone',
+    ...{
+      at: 'connect',
+      says: '554 No service here',
+      switches: ['-f', 'connect', '-B', '554 No service here'],
+    },
+    expected: { kind: 'account', code: '554', message: 'No service here' },
+  },
+  {
+    title: 'a greeting that puts us off',
+    ...{ at: 'connect', says: '450 4.3.0 Error', switches: ['-r', 'connect'] },
+    expected: { ...transient('EPROTOCOL'), unreached: true } as HandOverResult,
+  },
   hangUp('no greeting but a hang-up', 'connect', {
     ...transient('ECONNECTION'),
     unreached: true,
