@@ -10,6 +10,8 @@ export interface SmtpReply {
 
 const TEXT_CHARS = 200;
 const LOOKED_AT_CHARS = 2_000;
+/** With what some hosts put around it: `550 #5.1.0 Address rejected.`, `554 5.7.1: Blocked`. */
+const ENHANCED = /^#?([245]\.\d{1,3}\.\d{1,3})(?![\d.])[\s:]*/;
 const ADDRESS = /<?[^\s<>"'(),;:]+@[^\s<>"'(),;]+>?/g;
 
 export function parseReply(response: string): SmtpReply | undefined {
@@ -17,8 +19,8 @@ export function parseReply(response: string): SmtpReply | undefined {
   if (!(code >= 200 && code < 600)) return undefined;
   // Every line of a long answer begins with the codes.
   const lines = response.split(/\r?\n/).map((line) => line.replace(/^\d{3}[ -]?/, ''));
-  const enhanced = /^([245]\.\d{1,3}\.\d{1,3})(?=\s|$)/.exec(lines[0] ?? '')?.[1];
-  const text = lines.map((line) => line.replace(/^[245]\.\d{1,3}\.\d{1,3}\s*/, '').trim()).join(' ');
+  const enhanced = ENHANCED.exec(lines[0] ?? '')?.[1];
+  const text = lines.map((line) => line.replace(ENHANCED, '').trim()).join(' ');
   return { code, enhanced, text: withoutAddresses(beginningOf(text)).slice(0, TEXT_CHARS) };
 }
 

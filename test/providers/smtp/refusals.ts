@@ -58,6 +58,24 @@ export const REFUSALS: Refusal[] = [
     expected: rejected('5.1.1', 'No such user'),
   },
   {
+    title: 'a recipient without a mailbox, as some hosts write the code',
+    ...{
+      at: 'rcpt',
+      says: '550 #5.1.0 Address rejected.',
+      switches: ['-f', 'rcpt', '-B', '550 #5.1.0 Address rejected.'],
+    },
+    expected: rejected('5.1.0', 'Address rejected.'),
+  },
+  {
+    title: 'a sender that is not trusted, as some hosts write the code',
+    ...{
+      at: '.',
+      says: '554 5.7.1: Blocked by policy',
+      switches: ['-f', '.', '-B', '554 5.7.1: Blocked by policy'],
+    },
+    expected: transient('5.7.1'),
+  },
+  {
     title: 'a mailbox that is full',
     ...{
       at: 'rcpt',
