@@ -97,14 +97,19 @@ const wrongSignature = (whose: 'carrier' | 'service', account: string) =>
     `The signature is not the ${whose}’s; compare the secrets of account ${account} with the ${whose}’s`,
   );
 
-/** A carrier may take a message and then refuse its sender, as for a number that is not registered. */
+/**
+ * A carrier may take a message and then refuse its sender, as for a number that is not registered. One that refuses the account
+ * then goes on taking its messages, so that only closing their senders keeps the others.
+ */
 const refusalsAmong = (kind: VendorKind, { receipts, calls }: Extract<CallbackReading, { kind: 'read' }>) =>
   [
     ...receipts,
     ...calls.map(({ messageId, providerId, end }) => ({ id: messageId, providerId, code: end?.code })),
   ].flatMap(({ id, providerId, code }) =>
-    code !== undefined && errorClass(kind, code) === 'sender' ? [{ id, providerId, code }] : [],
+    code !== undefined && CLOSING.has(errorClass(kind, code)) ? [{ id, providerId, code }] : [],
   );
+
+const CLOSING: ReadonlySet<ReturnType<typeof errorClass>> = new Set(['sender', 'account']);
 
 /** Events of a mail service, at the account of kind `smtp` that names the service. */
 async function takeMailEvents(deps: InboundVendorsDeps, service: MailVendor, request: Request) {

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { inboundVendorRoutes } from '../../../src/http/inbound-vendors';
+import { type InboundVendorsDeps, inboundVendorRoutes } from '../../../src/http/inbound-vendors';
 import { buildServer } from '../../../src/http/server';
 import { createLog } from '../../../src/log';
 import type { VendorCalls } from '../../../src/messaging/vendor-calls';
@@ -34,6 +34,7 @@ export async function startInboundVendors({
   publicUrl,
   mailTools = NO_MAIL,
   calls = {},
+  sendersRefused = async () => undefined,
 }: {
   account: VendorAccount;
   takeReceipts: ReceiptSink;
@@ -43,6 +44,7 @@ export async function startInboundVendors({
   publicUrl?: string;
   mailTools?: MailEventTools;
   calls?: Partial<VendorCalls>;
+  sendersRefused?: InboundVendorsDeps['sendersRefused'];
 }): Promise<{ url: string; close(): Promise<void> }> {
   let url = '';
   const app = await buildServer({
@@ -57,7 +59,7 @@ export async function startInboundVendors({
             return { id, provider: `${kind}:${id}`, settings, secrets: [secrets, ...before] };
           },
         },
-        sendersRefused: async () => undefined,
+        sendersRefused,
         receiptsOf: () => takeReceipts,
         inboundOf: () => takeInbound,
         mailTools,

@@ -11,10 +11,11 @@ describe('/inbound/twilio/{account}', () => {
   let fake: FakeTwilio;
   let receipts: Receipt[];
   let inbound: InboundSms[];
+  let refused: unknown[];
   let closers: (() => Promise<void>)[];
 
   beforeEach(async () => {
-    [receipts, inbound, closers] = [[], [], []];
+    [receipts, inbound, refused, closers] = [[], [], [], []];
     fake = await startFakeTwilio();
   });
   afterEach(async () => {
@@ -31,6 +32,7 @@ describe('/inbound/twilio/{account}', () => {
       ...more,
       takeReceipts: async (some) => void receipts.push(...some),
       takeInbound: async (some) => void inbound.push(...some),
+      sendersRefused: async (_, some) => void refused.push(...some),
     });
     closers.push(server.close);
     return server.url;
@@ -109,12 +111,19 @@ describe('/inbound/twilio/{account}', () => {
     expect(receipts).toHaveLength(1);
   });
 
+  test('what refuses the sender or the account after it was taken closes the sender', async () => {
+    const url = `${await listen()}/inbound/twilio/acc_1?m=msg_1`;
+    for (const ErrorCode of ['30003', '30034', '30002'])
+      await fake.post(url, status({ MessageStatus: 'undelivered', ErrorCode }));
+    expect(refused).toEqual(['30034', '30002'].map((code) => ({ id: 'msg_1', providerId: 'SM1', code })));
+  });
+
   test('a forged, altered, unsigned or foreign one is refused', async () => {
     const base = await listen();
     const url = `${base}/inbound/twilio/acc_1?m=msg_1`;
     const fields = status();
     const signature = getExpectedTwilioSignature(fake.account.authToken, url, fields);
-    const refused = [
+    const answers = [
       await fake.post(url, fields, { token: 'another' }),
       await fake.post(url, fields, { signature: 'none' }),
       await fake.post(url, fields, { signature: 'AAAA' }),
@@ -125,7 +134,7 @@ describe('/inbound/twilio/{account}', () => {
       // Only services that are not Twilio have a header of another name.
       await fake.post(url, fields, { header: 'x-signalwire-signature' }),
     ];
-    expect(refused.map((one) => one.status)).toEqual(refused.map(() => 403));
+    expect(answers.map((one) => one.status)).toEqual(answers.map(() => 403));
     expect((await fake.post(`${base}/inbound/twilio/acc_2`, fields)).status).toBe(404);
     expect((await fake.post(`${base}/inbound/pigeon/acc_1`, fields)).status).toBe(404);
     expect(receipts).toEqual([]);
