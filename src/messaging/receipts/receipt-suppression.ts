@@ -21,13 +21,14 @@ export async function suppressByReceipts(
   receipts: readonly FromProvider[],
   targets: Targets,
 ): Promise<void> {
-  const about = new Map<string, RecipientFinding>();
+  // Reports that come together may say several things of one message: that its recipient complained, and unsubscribed.
+  const about = new Map<string, Set<RecipientFinding>>();
   for (const from of receipts) {
     if (from.receipt.code === undefined) continue;
     const target = targetOf(from, targets);
     if (!target || !isOfKind(target.provider ?? '', from.provider) || !isHandedOver(target)) continue;
     const finding = recipientFinding(target.channel, from.receipt.code);
-    if (finding) about.set(target.id, finding);
+    if (finding) about.set(target.id, (about.get(target.id) ?? new Set()).add(finding));
   }
   if (about.size === 0) return;
   const { rows } = await sql<{ workspace_id: string } & Omit<Found, 'finding'>>`
@@ -36,7 +37,9 @@ export async function suppressByReceipts(
   `.execute(db);
   for (const workspaceId of new Set(rows.map((row) => row.workspace_id))) {
     const ofWorkspace = rows.filter((row) => row.workspace_id === workspaceId);
-    const found = ofWorkspace.map((row) => ({ ...row, finding: about.get(row.id) as RecipientFinding }));
+    const found = ofWorkspace.flatMap((row) =>
+      [...(about.get(row.id) ?? [])].map((finding) => ({ ...row, finding })),
+    );
     await suppressFound(db, workspaceId, found);
   }
 }

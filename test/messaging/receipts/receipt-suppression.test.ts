@@ -73,6 +73,17 @@ describeWithDatabase('what carriers say about recipients', (database) => {
   });
 
   test.each([
+    ['complaint', 'unsubscribed'],
+    ['unsubscribed', 'complaint'],
+  ])('a complaint blocks every sender, also in one report with an opt-out: %s, then %s', async (...codes) => {
+    const id = await sendMail('m1');
+    await one.email.report(...codes.map((code) => ({ id, type: 'delivered' as const, code })));
+    const found = await blocks();
+    expect(found.filter(({ sender }) => sender === '')).toMatchObject([{ source: 'complaint' }]);
+    expect(found.filter(({ sender }) => sender !== '')).toMatchObject([{ source: 'provider' }]);
+  });
+
+  test.each([
     ['delivered', 'bounced'],
     ['bounced', 'delivered'],
   ])('a hard bounce wins over a delivery: %s, then %s', async (...order) => {
