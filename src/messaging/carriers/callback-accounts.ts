@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { type Account, providerName, type VendorKind } from '../../domain/account';
+import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { CallbackAccount } from '../../providers/vendor/vendor';
 import type { Sealing } from '../access/sealing';
@@ -55,6 +56,11 @@ export function createCallbackAccounts(deps: {
         )
         .executeTakeFirst();
       if (!row || row.kind !== kind) return undefined;
+      if (!sealing.keyIds.includes(row.key_id)) {
+        // Another process may have it, and the carrier sends the callback again.
+        const text = `This process lacks the key ${row.key_id} of the secrets of account ${id}; send the callback again`;
+        throw new DomainError('dependency_down', text, { retryAfterSeconds: 30 });
+      }
       return {
         id,
         provider: providerName({ id, kind: row.kind, source: 'api' }),

@@ -1,5 +1,6 @@
 /** Proves what callbacks of vendors do to messages: by which account they count, in which order, and how they end a doubt. */
 
+import { createSealing } from '../../../src/messaging/access/sealing';
 import { sealAccountSecrets } from '../../../src/messaging/carriers/account-secrets';
 import { createCallbackAccounts } from '../../../src/messaging/carriers/callback-accounts';
 import { formerProofs, keptFormer } from '../../../src/messaging/carriers/former-proofs';
@@ -151,6 +152,22 @@ describeWithDatabase('callbacks of vendors', (database) => {
     expect(formerProofs(SEALING, again, inMinutes(8)).map(({ publicKey }) => publicKey)).toEqual([two, one]);
     expect(formerProofs(SEALING, again, inMinutes(12)).map(({ publicKey }) => publicKey)).toEqual([two]);
     expect(formerProofs(SEALING, again, inMinutes(17))).toEqual([]);
+  });
+
+  test('a process without the key of an account’s secrets has its callbacks sent again', async () => {
+    const account = await accounts.make({
+      ...{
+        kind: 'telnyx',
+        channels: ['sms'],
+        settings: { publicKey: Buffer.alloc(32).toString('base64') },
+        secrets: { apiKey: 'key' },
+      },
+    });
+    const found = createCallbackAccounts({
+      ...{ db: rig.db, sealing: createSealing([Buffer.alloc(32, 8)]), environment: [] },
+      secretsOf: () => ({}),
+    });
+    await expect(found.find('telnyx', account.id)).rejects.toMatchObject({ code: 'dependency_down' });
   });
 
   test('what an earlier version kept of a change still verifies', async () => {
