@@ -13,7 +13,9 @@ export interface UpsertCounts {
 /**
  * Adds suppressions in one statement. An existing entry takes the reason and source of one made by an operator
  * or a complaint. An automatic one, such as a bounce, replaces only entries that the recipient can lift again:
- * a keyword or an unsubscribe. Those two replace no other source, because lifting them would then lift more.
+ * a keyword or an unsubscribe. Those two replace no other source, because lifting them would then lift more. A carrier's own
+ * block (`provider`) replaces neither, because it follows from the same wish, and ends with it: Twilio refuses the confirmation
+ * of the STOP that it has heard too, and takes back its block at the START by which ours is lifted.
  *
  * The address of an erased person is in no entry: the one with its hash covers all channels and senders.
  *
@@ -46,7 +48,8 @@ export async function upsertSuppressions(
         set reason = excluded.reason, source = excluded.source, updated_at = now()
         where (s.reason, s.source) is distinct from (excluded.reason, excluded.source)
           and (excluded.source in ('api', 'csv', 'complaint') or s.source = excluded.source
-            or (s.source in ('keyword', 'unsubscribe') and excluded.source not in ('keyword', 'unsubscribe')))
+            or (s.source in ('keyword', 'unsubscribe')
+              and excluded.source not in ('keyword', 'unsubscribe', 'provider')))
       returning (xmax = 0) as created
     )
     select count(*) filter (where created)::int as created,

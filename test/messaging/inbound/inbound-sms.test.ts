@@ -152,6 +152,22 @@ describeWithDatabase('what subscribers write back', (database) => {
     ]);
   });
 
+  test('START lifts a STOP that the carrier knows too, and has refused the confirmation of', async () => {
+    await sendFirst();
+    one.sms.script = (message) =>
+      message.uid.startsWith('reply.')
+        ? { kind: 'rejected', code: '21610', message: 'Attempt to send to unsubscribed recipient' }
+        : { kind: 'accepted', providerId: message.id };
+    await write('STOP');
+    await until('the confirmation to be refused', async () =>
+      Object.entries(await rig.states()).some(([uid, state]) => uid !== 'first' && state === 'rejected'),
+    );
+    expect(await blocks()).toMatchObject([{ sender: SENDER, source: 'keyword' }]);
+    await write('START');
+    expect(await blocks()).toEqual([]);
+    await sendFirst('again');
+  });
+
   test('the confirmation passes the block that it confirms, and no other', async () => {
     await sendFirst();
     const list = createSuppressionList({ db });
