@@ -95,7 +95,7 @@ async function forgetElsewhere(
   const gone = sql<{ id: string }>`
     select c.id from contacts c where c.workspace_id = ${workspaceId} and (
       lower(c.identity collate "C") = any(${keys.flatMap((one) => [`e:${one}`, `p:${one}`])}::text[])
-      or ((${has('email')} and c.email is not null and left(c.identity, 2) <> 'e:') and c.phone is null)
+      or ((${has('email')} and c.email is not null and left(c.identity, 2) <> 'e:') and (c.phone is null or ${has('phone')}))
       or ((${has('phone')} and c.phone is not null and left(c.identity, 2) <> 'p:') and c.email is null))`;
   const { rows } = await gone.execute(tx);
   const ids = rows.map(({ id }) => id);
