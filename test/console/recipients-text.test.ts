@@ -1,5 +1,7 @@
 import { recipientsOf } from '../../console/src/new-campaign/recipients-text';
 
+const toParam = (name: string) => name.toUpperCase().replace(/[^A-Z0-9]/g, '_');
+
 describe('recipients as people paste them', () => {
   test('one address a line needs no heading', () => {
     expect(recipientsOf('ada@example.com\n+12025550123\n\n')).toEqual([
@@ -15,6 +17,15 @@ describe('recipients as people paste them', () => {
   ])('a table with %s: known columns are fields, others fill placeholders', (_name, text) => {
     expect(recipientsOf(text)).toEqual([{ email: 'ada@example.com', params: { FIRST_NAME: 'Ada' } }]);
   });
+
+  test.each(['phone 2', 'Phone2', 'phone (2)'])(
+    'a column %p beside the phone fills a placeholder, as an import has it, and is not dialled',
+    (second) => {
+      expect(recipientsOf(`phone,${second}\n+12025550123,+12025550199`)).toEqual([
+        { phone: '+12025550123', params: { [toParam(second)]: '+12025550199' } },
+      ]);
+    },
+  );
 
   test('quoted cells keep separators, quotes and line ends', () => {
     expect(recipientsOf('email,name\na@example.com,"Lovelace, ""Ada""\nof London"')).toEqual([

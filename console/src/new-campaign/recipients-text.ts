@@ -30,7 +30,8 @@ export function recipientsOf(text: string): PastedRecipient[] {
   return rest.map((row) => recipientOf(names, row));
 }
 
-const fieldName = (name: string) => name.toLowerCase().replace(/[^a-z]/g, '');
+/** Digits stay, because the second of two phone columns is another column: `phone 2` must not replace `phone`. */
+const fieldName = (name: string) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
 const addressed = (address: string): PastedRecipient =>
   address.includes('@') ? { email: address } : { phone: address };
