@@ -1,4 +1,4 @@
-import { recipientsOf } from '../../console/src/new-campaign/recipients-text';
+import { recipientsOf, textOfFile } from '../../console/src/new-campaign/recipients-text';
 
 const toParam = (name: string) => name.toUpperCase().replace(/[^A-Z0-9]/g, '_');
 
@@ -37,5 +37,17 @@ describe('recipients as people paste them', () => {
     expect(recipientsOf('email,phone,external id\na@example.com,,42')).toEqual([
       { email: 'a@example.com', externalId: '42' },
     ]);
+  });
+
+  test.each(['latin1', 'utf16le'] as const)('a file in %s is not read', (encoding) => {
+    const bytes = Uint8Array.from(Buffer.from('\uFEFFemail,name\nm@example.com,Müller', encoding)).buffer;
+    expect(textOfFile(bytes)).toBeUndefined();
+  });
+
+  test('a file in UTF-8 is, with a byte order mark or without', () => {
+    const text = 'email,name\nm@example.com,Müller';
+    for (const mark of ['', '\uFEFF']) {
+      expect(textOfFile(Uint8Array.from(Buffer.from(mark + text)).buffer)).toBe(text);
+    }
   });
 });

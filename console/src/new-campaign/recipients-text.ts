@@ -21,6 +21,18 @@ const FIELDS: Record<string, Exclude<keyof PastedRecipient, 'params'>> = {
   locale: 'locale',
 };
 
+/**
+ * The text of a file; undefined where it is not UTF-8, as an import refuses it. Read as UTF-8 all the same, `Müller` of
+ * an older spreadsheet would be addressed with a question mark in the name.
+ */
+export function textOfFile(bytes: ArrayBuffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
 export function recipientsOf(text: string): PastedRecipient[] {
   const rows = rowsOf(text.replace(/^\uFEFF/, '')).filter((row) => row.some((cell) => cell.trim() !== ''));
   const [heading = [], ...rest] = rows;

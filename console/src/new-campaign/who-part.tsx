@@ -7,7 +7,7 @@ import { fill, plural } from '../format';
 import { TEXTS } from '../texts';
 import type { Draft } from './draft';
 import { listQuery, listsQuery } from './new-campaign-queries';
-import { recipientsOf } from './recipients-text';
+import { recipientsOf, textOfFile } from './recipients-text';
 
 const texts = TEXTS.newCampaign.who;
 
@@ -98,8 +98,9 @@ function Pasted({ draft, change }: PartProps) {
       setWrong(fill(texts.tooLarge, { n: ROWS_MAX }));
       return;
     }
-    setWrong(undefined);
-    change({ pasted: await file.text() });
+    const text = textOfFile(await file.arrayBuffer());
+    setWrong(text === undefined ? texts.notUtf8 : undefined);
+    if (text !== undefined) change({ pasted: text });
   };
   const isTooMany = count > ROWS_MAX;
   return (
