@@ -5,7 +5,7 @@ import { RECIPIENT_ZONE } from '../domain/time-zones/hours';
 import { isIanaZone } from '../domain/time-zones/wall-time';
 import { MACHINE_BEHAVIOURS } from '../domain/voice/answer-detection/machine-behaviour';
 import { release } from './campaign-release';
-import { givenId, instant, instantAsWritten, integer } from './common';
+import { givenId, instantAsWritten, integer } from './common';
 import { params } from './params';
 import { finding, refused } from './validation-issue';
 import { isWithinAYear } from './year-ahead';
@@ -54,12 +54,12 @@ export const window = weeklyWindow({});
 
 const schedule = z.strictObject({
   /**
-   * Kept with the offset that was given, because it gives the hour that is meant when there is no timezone.
+   * Both are kept with the offset that was given, because it gives the hour that is meant when there is no timezone.
    */
   startAt: instantAsWritten
     .refine((value) => isWithinAYear(value), refused('too_far_ahead', 'At most one year ahead'))
     .optional(),
-  endAt: instant.optional().meta({
+  endAt: instantAsWritten.optional().meta({
     description:
       'No occurrence of `cron` begins after it; without `cron`, no recipient is sent to after it, and those who are left are `expired`.',
   }),

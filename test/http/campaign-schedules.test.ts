@@ -149,6 +149,19 @@ describeWithDatabase('recurring campaigns over HTTP', (database) => {
     expect(await detail(id)).toMatchObject({ nextRunAt: null, nextLocalTime: null });
   });
 
+  test('with recipientLocal and no timezone its end is the hour that is written, as its start is', async () => {
+    const day = new Date(Date.now() + 10 * DAY_MS).toISOString().slice(0, 10);
+    const hours = { startAt: `${day}T00:00:00+02:00`, endAt: `${day}T23:00:00+02:00` };
+    const id = await newCampaign({ schedule: { cron: '0 22 * * *', recipientLocal: true, ...hours } });
+    expect(await detail(id)).toMatchObject({
+      nextLocalTime: `${day}T22:00`,
+      schedule: { endAt: `${day}T21:00:00.000Z` },
+    });
+    const early = { ...hours, endAt: `${day}T21:30:00-05:00` };
+    const none = await create({ schedule: { cron: '0 22 * * *', recipientLocal: true, ...early } });
+    expect([none.status, findings(none)]).toEqual([422, ['schedule.endAt never_due']]);
+  });
+
   test('with recipientLocal a dry run shows when the first and the last recipient are due', async () => {
     const contactListId = [
       await rig.newList([

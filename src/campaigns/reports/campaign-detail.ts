@@ -60,11 +60,15 @@ const approvalShown = (approval: Approval | null) =>
   approval && { by: approval.by, at: approval.at, contacts: approval.contacts };
 
 /**
- * The time is stored as it was written, because its offset may mean something. Answers show it in UTC, like
+ * Times are stored as they were written, because their offsets may mean something. Answers show them in UTC, like
  * all times.
  */
-export function inUtc({ startAt, ...schedule }: NonNullable<CampaignOptions['schedule']>) {
-  return { ...schedule, ...(startAt !== undefined && { startAt: new Date(startAt).toISOString() }) };
+export function inUtc({ startAt, endAt, ...schedule }: NonNullable<CampaignOptions['schedule']>) {
+  return {
+    ...schedule,
+    ...(startAt !== undefined && { startAt: new Date(startAt).toISOString() }),
+    ...(endAt !== undefined && { endAt: new Date(endAt).toISOString() }),
+  };
 }
 
 const shown = (channels: Channel[]) => CHANNELS.filter((channel) => channels.includes(channel));
