@@ -9,7 +9,7 @@ const NIGHTS = { from: '21:00', to: '08:00', timezone: 'recipient' };
 
 describeWithDatabase('hours of a campaign over HTTP', (database) => {
   const rig = campaignsRig(database);
-  const { create, findings, launched, newList, setClock } = rig;
+  const { create, findings, launched, newCampaign, newList, setClock } = rig;
   const detail = async (id: string) => (await rig.call('GET', `/api/campaign/${id}`)).body.data;
   const codes = (warnings: { path: string; code: string }[]) =>
     warnings.map(({ path, code }) => `${path} ${code}`);
@@ -48,6 +48,20 @@ describeWithDatabase('hours of a campaign over HTTP', (database) => {
     ],
   ])('%j is refused', async (more, finding) => {
     expect(findings(await create(more))).toEqual([finding]);
+  });
+
+  test('an hour on the wall without a zone is shown so that an edit with what is shown means the same hour', async () => {
+    const day = new Date(Date.now() + 10 * DAY_MS).toISOString().slice(0, 10);
+    const written = { startAt: `${day}T09:00:00+02:00`, endAt: `${day}T23:00:00+02:00` };
+    const id = await newCampaign({ start: false, schedule: { ...written, recipientLocal: true } });
+    const { schedule } = await detail(id);
+    expect(schedule).toEqual({
+      ...{ startAt: `${day}T09:00:00.000Z`, recipientLocal: true },
+      endAt: `${day}T21:00:00.000Z`,
+    });
+    await create({ campaignId: id, schedule, start: true });
+    const first = Date.parse(`${day}T09:00:00+14:00`);
+    expect(launched.at(-1)).toMatchObject({ campaignId: id, startAt: new Date(first) });
   });
 
   test('a run in recipients’ own time begins when the first clocks on earth show the hour', async () => {

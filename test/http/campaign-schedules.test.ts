@@ -155,7 +155,7 @@ describeWithDatabase('recurring campaigns over HTTP', (database) => {
     const id = await newCampaign({ schedule: { cron: '0 22 * * *', recipientLocal: true, ...hours } });
     expect(await detail(id)).toMatchObject({
       nextLocalTime: `${day}T22:00`,
-      schedule: { endAt: `${day}T21:00:00.000Z` },
+      schedule: { startAt: `${day}T00:00:00.000Z`, endAt: `${day}T23:00:00.000Z` },
     });
     const early = { ...hours, endAt: `${day}T21:30:00-05:00` };
     const none = await create({ schedule: { cron: '0 22 * * *', recipientLocal: true, ...early } });

@@ -3,6 +3,7 @@ import type { Approval } from '../../domain/approval';
 import { statusOf } from '../../domain/campaign';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { RECIPIENT_STATES } from '../../domain/recipient';
+import { wallMeant } from '../../domain/time-zones/recipient-hours';
 import { type CampaignOptions, readCampaign } from '../model/campaign-record';
 import type { CampaignTables } from '../model/tables';
 import { readReleaseView, reasonOf } from '../release/release-view';
@@ -61,13 +62,19 @@ const approvalShown = (approval: Approval | null) =>
 
 /**
  * Times are stored as they were written, because their offsets may mean something. Answers show them in UTC, like
- * all times.
+ * all times. An hour on the wall without a zone is the one that is written, so that an answer shows that hour: an edit
+ * with what was read would else move it by the offset.
  */
 export function inUtc({ startAt, endAt, ...schedule }: NonNullable<CampaignOptions['schedule']>) {
+  const { timezone, recipientLocal, cron } = schedule;
+  const isWritten = recipientLocal === true && timezone === undefined;
+  const utcOf = (hour: string, isOnTheWall: boolean) =>
+    new Date(isOnTheWall ? wallMeant(hour, timezone) : hour).toISOString();
   return {
     ...schedule,
-    ...(startAt !== undefined && { startAt: new Date(startAt).toISOString() }),
-    ...(endAt !== undefined && { endAt: new Date(endAt).toISOString() }),
+    ...(startAt !== undefined && { startAt: utcOf(startAt, isWritten) }),
+    // Without `cron` it is an instant, the end of sending.
+    ...(endAt !== undefined && { endAt: utcOf(endAt, isWritten && cron !== undefined) }),
   };
 }
 
