@@ -1,9 +1,10 @@
-import { loadRun } from '../src/campaigns/runs/runs';
+import { loadRun, type RunPlan } from '../src/campaigns/runs/runs';
 import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import type { Channel } from '../src/domain/channel';
 import { DomainError } from '../src/domain/errors';
 import { createTurns } from '../src/domain/in-parallel';
 import { LIMITS } from '../src/domain/limits';
+import { isAllowedSender } from '../src/domain/policy';
 import type { Capability } from '../src/gateway/gateway';
 import type { ActivityDeps } from './deps';
 
@@ -16,6 +17,7 @@ export function serviceActivities({ db, gatewayFor }: ActivityDeps) {
 
   async function lookUp(runId: string): Promise<Partial<Record<Channel, string[]>>> {
     const run = await loadRun(db, runId);
+    requireAllowedSenders(run);
     const gateway = gatewayFor(run.workspaceId);
     const placeholders: Partial<Record<Channel, string[]>> = {};
     const impossible: string[] = [];
@@ -51,11 +53,23 @@ export function serviceActivities({ db, gatewayFor }: ActivityDeps) {
 
     /**
      * Returns the placeholders of each channel's template, in the version that the campaign pins. Fails with
-     * `not_possible` when no carrier of the service can send what they say.
+     * `not_possible` when no carrier of the service can send what they say, and with `sender_not_allowed`.
      */
     lookUpTemplates: ({ runId }: { runId: string }): Promise<Partial<Record<Channel, string[]>>> =>
       forTemplates(() => lookUp(runId)),
   };
+}
+
+/** The policy may have changed since the campaign was made, and a hosted service knows nothing of it. */
+function requireAllowedSenders({ channels, settings, options }: RunPlan): void {
+  const refused = channels.filter(
+    (channel) => !isAllowedSender(options.policy, channel, settings[channel]?.from ?? ''),
+  );
+  if (refused.length === 0) return;
+  throw new DomainError(
+    'sender_not_allowed',
+    `The workspace's policy does not allow the sender of ${refused.join(', ')}; put that right, then resume the campaign`,
+  );
 }
 
 /** Runs `questionsAtOnce` of them at once. Further ones fail, and the server repeats them after its pause between attempts. */

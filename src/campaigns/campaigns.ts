@@ -37,6 +37,7 @@ import type {
 } from './model/dependencies';
 import type { CampaignTables } from './model/tables';
 import { createContactRoom } from './model/workspace-room';
+import { readPolicy } from './policy/policy';
 import { readReleaseView } from './release/release-view';
 import { describeCampaign } from './reports/campaign-detail';
 import { listCampaigns, listRuns } from './reports/campaign-list';
@@ -127,10 +128,10 @@ function steering(deps: CampaignsDeps, { launch, carryOut }: Launching) {
     async act(workspaceId: string, campaignId: string, action: Action, note?: IdempotencyMark) {
       if (action === 'start') {
         const campaign = await readCampaign(db, workspaceId, campaignId);
+        const senders = { policy: await readPolicy(db, workspaceId), senderRule };
         if (campaign.stage === 'draft') requireAudience(campaignId, campaign, campaign.ownMembers);
-        if (campaign.stage === 'draft')
-          await checkReferences(db, templates, workspaceId, campaign, { senderRule });
-        if (campaign.stage === 'scheduled') requireSenders(workspaceId, campaign, { senderRule });
+        if (campaign.stage === 'draft') await checkReferences(db, templates, workspaceId, campaign, senders);
+        if (campaign.stage === 'scheduled') requireSenders(workspaceId, campaign, senders);
         requireSecureLinks(campaign, insecureLinks);
       }
       const consequence = await changeCampaign(db, workspaceId, campaignId, action, note);

@@ -164,6 +164,22 @@ describeWithDatabase('the policy of a workspace', (database) => {
     expect((await call('POST', '/api/send', { ...send, from: '54321' })).status).toBe(202);
   });
 
+  test.each([
+    ['a draft', {}],
+    [
+      'one that waits for its hour',
+      { start: true, schedule: { startAt: new Date(Date.now() + 3_600_000).toISOString() } },
+    ],
+    ['a recurring one', { start: true, schedule: { cron: '0 0 1 1 *' } }],
+  ])('refuses to start %s whose sender it allows no more', async (_which, more) => {
+    const { id } = (await call('POST', '/api/campaign', campaign(more))).data;
+    await set({ allowedSenders: { sms: ['54321'] } });
+    const started = await api.call('POST', `/api/campaign/${id}/start`, { headers, body: {} });
+    expect([started.status, started.body.code]).toEqual([422, 'sender_not_allowed']);
+    await set({ allowedSenders: { sms: ['12345'] } });
+    expect((await call('POST', `/api/campaign/${id}/start`, {})).status).toBe(200);
+  });
+
   test('shows in a dry run whom its caps and its quiet hours keep waiting', async () => {
     await set({
       caps: [{ channels: ['sms'], max: 1, days: 1 }],

@@ -74,8 +74,10 @@ export function createApprovals({
     async approve(workspaceId: string, campaignId: string, call: ApproveCall): Promise<CampaignSummary> {
       const campaign = await readCampaign(db, workspaceId, campaignId);
       refuseOwn(campaign, call.userId);
-      if (campaign.stage === 'draft')
-        await checkReferences(db, templates, workspaceId, campaign, { senderRule });
+      if (campaign.stage === 'draft') {
+        const policy = await readPolicy(db, workspaceId);
+        await checkReferences(db, templates, workspaceId, campaign, { policy, senderRule });
+      }
       requireSecureLinks(campaign, insecureLinks);
       const effects = await approveCampaign(db, workspaceId, campaignId, call);
       await carryOut(workspaceId, campaignId, effects, { holds: false });
