@@ -122,6 +122,22 @@ describeWithDatabase('contacts over HTTP', (database) => {
     expect(members.body.data.map(({ id }: { id: string }) => id)).toEqual([adam.id]);
   });
 
+  test('a contact with more params than one import brings is changed, and its params stay', async () => {
+    const as = 'ws_many_params';
+    const named = (letter: string) =>
+      Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`${letter}_${i}`, `${i}`]));
+    await imported(as, [{ externalId: 'c-1', email: 'ada@example.com', params: named('A') }]);
+    await imported(as, [{ externalId: 'c-1', email: 'ada@example.com', params: named('B') }]);
+    const [{ id }] = (await find(as, 'c-1')).body.data;
+    const change = async (body: object) => server.call('PATCH', `/api/contact/${id}`, body, { as });
+    const { status, body } = await change({ name: 'Ada' });
+    expect([status, body.data?.name, Object.keys(body.data?.params ?? {}).length]).toEqual([200, 'Ada', 120]);
+    expect((await change({ params: { ...named('A'), ...named('B') } })).body.errors).toMatchObject([
+      { path: 'params', code: 'too_many' },
+    ]);
+    expect((await change({ params: null })).body.data.params).toEqual({});
+  });
+
   test('an identity that another contact has is refused, and so is what an import would refuse', async () => {
     await imported('ws_refuse');
     const as = { as: 'ws_refuse' };

@@ -57,8 +57,9 @@ export async function changeContact(
 
 function changed(contact: ContactView, change: ContactChange): ContactRow {
   const kept = Object.fromEntries(CONTACT_FIELDS.map((field) => [field, contact[field]]));
-  const checked = checkContact({ ...kept, params: contact.params, ...change }, undefined);
-  if ('row' in checked) return checked.row;
+  const checked = checkContact({ ...kept, ...change }, undefined);
+  // Params that stay are not checked again, because several imports may together have brought more than one may.
+  if ('row' in checked) return 'params' in change ? checked.row : { ...checked.row, params: contact.params };
   // Rows are checked with codes of the same catalogue (domain/field-codes.ts).
   const errors = checked.findings.map(({ field, code, message }) => ({
     ...{ path: field, code: code as FieldError['code'], message },
