@@ -113,6 +113,17 @@ describeWithDatabase('hours of a campaign over HTTP', (database) => {
       });
     });
 
+    test('count a contact once, however many of the lists have it', async () => {
+      const { contactListId } = await sms();
+      const again = await newList([
+        { phone: '+12025550101', name: 'A' },
+        { phone: '+12025550102', name: 'B' },
+      ]);
+      const body = { channel: ['sms'], settings: { sms: SMS }, contactListId: [...contactListId, again] };
+      const [night] = (await create(body)).body.data.warnings;
+      expect(night.message).toContain('for 1 of 3 contacts');
+    });
+
     test('are not needed with quiet hours, which put the last start off', async () => {
       const body = await sms({ delivery: { quietHours: NIGHTS } });
       expect((await create(body)).body.data.warnings).toEqual([]);

@@ -34,13 +34,13 @@ export async function creationWarnings(
   const { smsText, now, policy } = of;
   const warnings = startWarnings(content);
   for (const channel of inOrder(content.channels)) {
-    const sample = await samplePlaces(db, workspaceId, audienceLists(content), channel);
+    const { sample, isWhole } = await samplePlaces(db, workspaceId, audienceLists(content), channel);
     const people = sample.reduce((sum, { recipients }) => sum + recipients, 0);
     if (people === 0) {
       const what = channel === 'email' ? 'an email address' : 'a phone number';
       warnings.push(warning(channel, 'no_recipients', `No contact of the lists has ${what}`));
     }
-    const whole = people < LIMITS.warningSample ? '' : 'the first ';
+    const whole = isWhole ? '' : 'the first ';
     const hours = forecastHours({ ...content.options, policy }, channel, sample, now);
     warnings.push(...hourWarnings(channel, hours, `${whole}${people} contacts`));
     warnings.push(...quietWarnings(channel, hours, `${whole}${people} contacts`));
@@ -123,23 +123,28 @@ const warning = (channel: Channel, code: FieldCode, message: string): Validation
 
 const inOrder = (channels: readonly Channel[]) => CHANNELS.filter((channel) => channels.includes(channel));
 
-/** Time zones of some contacts with an address. Stops at a sufficient number, so that large lists cost no more. */
+/**
+ * Time zones of some contacts with an address, each counted once. Stops at a sufficient number of members of lists, so
+ * that large lists cost no more; `isWhole` says that there were no more.
+ */
 async function samplePlaces(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   listIds: string[],
   channel: Channel,
-): Promise<PlaceCount[]> {
+): Promise<{ sample: PlaceCount[]; isWhole: boolean }> {
   const address = channel === 'email' ? sql.ref('c.email') : sql.ref('c.phone');
-  const { rows } = await sql<{ timezone: string | null; phone: string | null }>`
-    select c.timezone, c.phone from contact_list_members m cross join lateral ${contactById(sql`m.contact_id`)} c
+  const { rows } = await sql<{ id: string; timezone: string | null; phone: string | null }>`
+    select c.id, c.timezone, c.phone from contact_list_members m cross join lateral ${contactById(sql`m.contact_id`)} c
     where m.list_id = any(${listIds}::text[]) and c.workspace_id = ${workspaceId} and ${address} is not null
     limit ${sql.lit(LIMITS.warningSample)}`.execute(db);
+  const contacts = new Map(rows.map((row) => [row.id, row]));
   const places = new Map<string, number>();
-  for (const { timezone, phone } of rows) {
+  for (const { timezone, phone } of contacts.values()) {
     const stated = timezone !== null && isIanaZone(timezone) ? timezone : undefined;
     const place = stated ?? phonePrefix(phone ?? '') ?? UNKNOWN_PLACE;
     places.set(place, (places.get(place) ?? 0) + 1);
   }
-  return [...places].map(([place, recipients]) => ({ place, recipients }));
+  const sample = [...places].map(([place, recipients]) => ({ place, recipients }));
+  return { sample, isWhole: rows.length < LIMITS.warningSample };
 }
