@@ -98,7 +98,8 @@ export class Dispatcher {
   constructor(private readonly deps: Deps) {
     const { db, holds, limits, partitions, log } = deps;
     const isOut = (way: string) => !this.ways.has(way) || this.down.includes(way);
-    this.queue = new OutboxQueue({ limits, holds, wayOf: deps.wayOf, isOut });
+    const onUnused = (entry: Entry) => this.admission.giveBackSoon(entry);
+    this.queue = new OutboxQueue({ limits, holds, wayOf: deps.wayOf, isOut, onUnused });
     this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
     this.ways = new Ways({

@@ -219,6 +219,33 @@ describeWithDatabase('a limited sender', (database) => {
     expect(one.voice.uids()).toEqual(['v1', 'v2', 'v3', 'v4', 'v5']);
   });
 
+  test('has the places back of calls that were canceled or held before they left', async () => {
+    const template = await addTemplate(rig.db, rig.workspaceId, { channel: 'voice', body: '<Response/>' });
+    const call = (uid: string, campaign?: string) => ({
+      ...rig.sms(uid, { 'template-id': template, campaign }),
+      channel: 'voice' as const,
+      from: '+12025550100',
+    });
+    const voice = new Clocked('voice', { answersEach: true, parallel: 1, batchMax: 1 });
+    const one = await rig.process({ voice }, { senderLimits: { voice: { concurrentCalls: 3 } } });
+    voice.script = ({ uid }) =>
+      uid === 'first' ? voice.hang() : { kind: 'accepted', providerId: `p:${uid}` };
+    await accept(one, [call('first')]);
+    await until('the carrier has one', () => voice.uids().length === 1);
+    await accept(one, [call('canceled'), call('held', 'c1')]);
+    const places = async () =>
+      Object.keys(
+        (await rig.db.selectFrom('sender_buckets').select('calls').executeTakeFirstOrThrow()).calls,
+      );
+    await until('the others may be placed', async () => (await places()).length === 3);
+    await one.delivery.cancel(rig.workspaceId, 'canceled');
+    await one.delivery.hold(rig.workspaceId, 'c1');
+    voice.release({ kind: 'rejected', code: 'no', message: 'no' });
+    await accept(one, [call('a'), call('b'), call('c')]);
+    await until('three are placed', () => voice.uids().length === 4);
+    expect(voice.uids()).toEqual(['first', 'a', 'b', 'c']);
+  });
+
   test('is asked about in the database only when it is limited', async () => {
     const one = await start();
     await accept(one, texts('m', 100));

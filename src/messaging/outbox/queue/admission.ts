@@ -13,6 +13,8 @@ const TROUBLE_PAUSE_MS = 500;
  * waits behind it. A token that was granted to a message that did not leave is given back.
  */
 export class Admission {
+  private readonly unused: Entry[] = [];
+
   constructor(
     private readonly deps: {
       queue: OutboxQueue;
@@ -49,6 +51,12 @@ export class Admission {
     await this.deps.limits.giveBack(charged.map(({ message }) => message)).catch((error: unknown) => {
       this.deps.log.warn({ err: error }, 'Unused permits of a sender could not be given back');
     });
+  }
+
+  /** A hold takes many at once, which are given back together. */
+  giveBackSoon(entry: Entry): void {
+    if (this.unused.length === 0) queueMicrotask(() => void this.giveBack(this.unused.splice(0)));
+    this.unused.push(entry);
   }
 
   private async ask(sender: RestrainedSender): Promise<void> {

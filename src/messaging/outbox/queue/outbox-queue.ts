@@ -34,6 +34,8 @@ export class OutboxQueue {
       wayOf(message: OutgoingMessage): string;
       /** Whether a way takes nothing until `reroute`. */
       isOut(way: string): boolean;
+      /** A token was taken for it, and it left memory without leaving for the provider. */
+      onUnused(entry: Entry): void;
     },
   ) {}
 
@@ -385,6 +387,8 @@ export class OutboxQueue {
   private depart(entry: Entry): void {
     this.leaveWindow(entry);
     entry.state = 'gone';
+    // Who adopted the partition may have counted the same call anew.
+    if (entry.charged && !entry.partition.lost) this.deps.onUnused(entry);
     if (this.inHand.get(entry.message.id) !== entry) return;
     this.inHand.delete(entry.message.id);
     this.tellDeparted(entry.message.id);

@@ -21,6 +21,7 @@ describe('a message that is accepted during a reading', () => {
       holds: { isHeld: () => false },
       wayOf: ({ channel }) => channel,
       isOut: () => false,
+      onUnused: () => undefined,
     });
     window().reading = true;
     reading = queue.watch();
