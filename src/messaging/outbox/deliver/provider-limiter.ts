@@ -243,7 +243,7 @@ class WayLimiter implements ProviderLimiter {
   private seen(results: readonly HandOverResult[], startedAtMs: number): readonly HandOverResult[] {
     if (!this.options.sharesChannel?.()) return results;
     this.throttle.see(results, Date.now(), startedAtMs);
-    this.pausedUntilMs = Math.max(this.pausedUntilMs, this.throttle.untilMs);
+    this.pauseThrottled(this.throttle.untilMs);
     return results.map((result) =>
       result.kind === 'transient' && result.unreached
         ? { kind: 'account', code: result.code, message: 'The carrier cannot be connected to' }
@@ -262,11 +262,17 @@ class WayLimiter implements ProviderLimiter {
       const delayMs = Math.min(...throttled.map((one) => one.delayMs), LIMITS.throttlePauseMs);
       const enough = this.options.sharesChannel?.() ? 0 : 1;
       if (throttled.filter((one) => !one.isAlone).length > enough) {
-        if (this.pausedUntilMs <= Date.now()) this.throttledSinceMs = Date.now();
-        this.pausedUntilMs = Date.now() + delayMs;
+        this.pauseThrottled(Date.now() + delayMs);
       }
       this.size = Math.max(PROBE_SIZE, this.size >> 1);
     }
+  }
+
+  /** A shorter pause does not end a longer one, which the carrier may have named with the same answer. */
+  private pauseThrottled(untilMs: number): void {
+    const now = Date.now();
+    if (untilMs > now && this.pausedUntilMs <= now) this.throttledSinceMs = now;
+    this.pausedUntilMs = Math.max(this.pausedUntilMs, untilMs);
   }
 
   private report(messages: readonly HandOver[], startedAtMs: number): void {

@@ -172,3 +172,24 @@ test('a refused account is tried here too within minutes, should the process tha
     jest.useRealTimers();
   }
 });
+
+test.each([false, true])(
+  'an account among several that names a long time is left alone until then (answers each: %s)',
+  async (answersEach) => {
+    const provider = new ScriptedProvider('sms', { answersEach });
+    provider.script = () => ({ kind: 'throttled', retryAfterMs: 600_000 });
+    const limiter = createProviderLimiter('sms', provider, createLog('silent'), undefined, {
+      sharesChannel: () => true,
+    });
+    const givenAtMs = Date.now();
+    const result = answersEach
+      ? await limiter.handOverOne(from('a'), () => true)
+      : (await limiter.handOver([from('a')]))[0];
+    limiter.onResults([from('a')], result ? [result] : []);
+    expect(limiter.pausedUntilMs).toBeGreaterThanOrEqual(givenAtMs + 600_000);
+    const sinceMs = limiter.stateSinceMs;
+    await new Promise((done) => setTimeout(done, 20));
+    expect(limiter.account.state).toBe('throttled');
+    expect(limiter.stateSinceMs).toBe(sinceMs);
+  },
+);
