@@ -33,8 +33,11 @@ export interface SenderLimits {
   queueMax(key: string): number | undefined;
   /** For messages of one sender: how many may leave now, and when to ask again. */
   take(messages: readonly Sent[]): Promise<Turn>;
-  /** For a batch that is handed over completely or not at all. */
-  takeWhole(messages: readonly Sent[]): Promise<boolean>;
+  /**
+   * For messages that are offered again together: answers those whose senders have paid for all of theirs. What another
+   * sender has is taken and saved, because its messages that go one by one would leave nothing for many at once.
+   */
+  payAgain<Message extends Sent>(messages: readonly Message[], saved: Savings): Promise<Message[]>;
   /** These messages were granted and did not leave. */
   giveBack(messages: readonly Sent[]): Promise<void>;
   /** The provider asked for a pause of this message's sender. */
@@ -51,6 +54,9 @@ export interface SenderLimits {
 
 type Sent = Pick<OutgoingMessage, 'id' | 'workspaceId' | 'channel' | 'from' | 'segments'>;
 
+/** Tokens that were taken for messages which wait for more of them, by sender. */
+export type Savings = Map<string, number>;
+
 export interface Turn {
   granted: number;
   /** When to ask for the others; 0 when all were granted. */
@@ -62,6 +68,8 @@ export interface Turn {
  * too much.
  */
 const LOT_SECONDS = 0.2;
+/** Parts of a token are saved too, because messages that go one by one take each whole one as soon as it is there. */
+const SAVED_MIN = 0.05;
 /** Poll for calls that end in another process; this process notices its own at once. */
 const CALLS_POLL_MS = 500;
 const EXCEPTIONS_POLL_MS = 2_000;
@@ -122,22 +130,35 @@ class LimitedSenders implements SenderLimits {
     return { granted: grant.granted, waitMs: waitMs(grant, limit, demand) };
   };
 
-  readonly takeWhole: SenderLimits['takeWhole'] = async (messages) => {
+  readonly payAgain = async <Message extends Sent>(
+    messages: readonly Message[],
+    saved: Savings,
+  ): Promise<Message[]> => {
+    const paid: Message[] = [];
     for (const ofSender of bySender(messages)) {
-      const [first] = ofSender as [Sent];
+      const [first] = ofSender as [Message];
       const key = keyOfMessage(first);
       const name = nameOf(key);
-      const limit = this.limitOf(name, first.channel);
-      if (this.isSilent(name)) return false;
-      if (!hasLimit(limit)) continue;
-      // As one message that costs as much as all of them. The calls were counted when they were granted.
-      const costs = [demandOf(ofSender).costs.at(-1) ?? 0];
-      const whole = { ...limit, concurrentCalls: undefined };
-      const { granted } = await takeTokens(this.deps.db, key, whole, { ids: [first.id], costs });
-      if (granted === 0) return false;
+      if (this.isSilent(name)) continue;
+      const before = saved.get(name) ?? 0;
+      const missing = (demandOf(ofSender).costs.at(-1) ?? 0) - before;
+      const taken = await this.takeSome(key, first, missing);
+      saved.set(name, taken < missing ? before + taken : 0);
+      if (taken >= missing) paid.push(...ofSender);
     }
-    return true;
+    return paid;
   };
+
+  /** At least half of what there is of so many tokens. The calls were counted when they were granted. */
+  private async takeSome(key: SenderKey, { id, channel }: Sent, count: number): Promise<number> {
+    const { rate, burst } = this.limitOf(nameOf(key), channel);
+    if (rate === undefined || count <= 0) return count;
+    const costs = [count];
+    for (let half = count / 2; half >= SAVED_MIN; half /= 2) costs.unshift(half);
+    const ids = costs.map(() => id);
+    const { granted } = await takeTokens(this.deps.db, key, { rate, burst }, { ids, costs });
+    return costs[granted - 1] ?? 0;
+  }
 
   readonly giveBack: SenderLimits['giveBack'] = async (messages) => {
     for (const ofSender of bySender(messages)) {
@@ -261,8 +282,8 @@ function waitMs({ granted, tokens, silentMs, calls }: Grant, limit: SenderLimit,
   return Math.max(1, tokensMs, callsMs, Math.ceil(silentMs));
 }
 
-function bySender(messages: readonly Sent[]): Sent[][] {
-  const groups = new Map<string, Sent[]>();
+function bySender<Message extends Sent>(messages: readonly Message[]): Message[][] {
+  const groups = new Map<string, Message[]>();
   for (const message of messages) {
     const key = nameOf(keyOfMessage(message));
     const group = groups.get(key);

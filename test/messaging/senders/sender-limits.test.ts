@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { sql } from 'kysely';
 import type { SenderLimits } from '../../../src/domain/sender-limit';
 import type { HandOver } from '../../../src/providers/provider';
 import type { Storage } from '../../../src/storage/storage';
@@ -127,6 +128,50 @@ describeWithDatabase('a limited sender', (database) => {
         .sort(),
     ).toEqual(Array.from({ length: 7 }, (_, i) => `m000${i}`));
     expect(excess(at, limit)).toBeLessThanOrEqual(1);
+  });
+
+  /** A process that takes over what another one was giving an idempotent carrier when it ended. */
+  async function successor(
+    limit: { rate: number; burst: number },
+    messages: ReturnType<OutboxRig['sms']>[],
+    beforehand = async () => {},
+  ) {
+    const idempotent = () => ({ sms: new Clocked('sms', { idempotent: true }) });
+    const first = await rig.process(idempotent(), { senderLimits: { sms: limit } });
+    first.sms.script = first.sms.hang;
+    await accept(first, messages);
+    await until('they are on their way', () => clocked(first).length === messages.length);
+    await beforehand();
+    await endLeases(rig.db);
+    return rig.process(idempotent(), { senderLimits: { sms: limit } });
+  }
+
+  test('has its share for what is offered again after a crash, however much else of it waits', async () => {
+    const limit = { rate: 5, burst: 10 };
+    const second = await successor(limit, texts('old', 10));
+    await accept(second, texts('new', 300));
+    const old = () => clocked(second).filter(({ uid }) => uid.startsWith('old'));
+    await until('they are offered again', () => old().length === 10, 20_000);
+    expect(excess(clocked(second), limit)).toBeLessThanOrEqual(1);
+    await rig.db.deleteFrom('messages').where('uid', 'like', 'new%').execute();
+  });
+
+  test('that has to be silent holds up no other whose messages are offered again after a crash', async () => {
+    const both = [...texts('old', 2), ...texts('silent', 2, { from: '55555' })];
+    const second = await successor({ rate: 100, burst: 100 }, both, async () => {
+      const silent = { paused_until: new Date(Date.now() + 60_000) };
+      await rig.db.updateTable('sender_buckets').set(silent).where('sender', '=', '55555').execute();
+      // As if they had been opened together, which takes a busier sender than a test has.
+      const ids = rig.db
+        .selectFrom('messages')
+        .where('workspace_id', '=', rig.workspaceId)
+        .select(sql<string[]>`array_agg(id order by accepted_seq)`.as('ids'));
+      const open = rig.db.selectFrom('handover_batches').select('id').orderBy('id');
+      await rig.db.deleteFrom('handover_batches').where('id', 'in', open.offset(1)).execute();
+      await rig.db.updateTable('handover_batches').set({ message_ids: ids }).execute();
+    });
+    await until('the other is offered again', () => clocked(second).length >= 2, 10_000);
+    expect(clocked(second).map(({ uid }) => uid)).toEqual(['old0000', 'old0001']);
   });
 
   test('pays for an SMS by its segments', async () => {

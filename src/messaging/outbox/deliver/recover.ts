@@ -4,7 +4,7 @@ import type { Log } from '../../../log';
 import { type AttemptResult, toAttemptResult } from '../../model/attempt-result';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { MessagingTables } from '../../model/tables';
-import type { SenderLimits } from '../../senders/sender-limits';
+import type { Savings, SenderLimits } from '../../senders/sender-limits';
 import type { TemplateVersions } from '../../templates/template-versions';
 import { readWaiting } from '../queue/due-messages';
 import type { Holds } from '../queue/holds';
@@ -24,7 +24,7 @@ interface Deps {
   queue: OutboxQueue;
   partitions: Pick<Partitions, 'confirm'>;
   holds: Holds;
-  limits: Pick<SenderLimits, 'takeWhole'>;
+  limits: Pick<SenderLimits, 'payAgain'>;
   ways: Pick<Ways, 'called' | 'default'>;
   log: Log;
   isRunning(): boolean;
@@ -58,8 +58,9 @@ export async function recoverGroups(deps: Deps, partition: Partition, ready: () 
   await Promise.all(
     groups.map(async (group) => {
       const open: OpenGroup = { ...group, unrecorded: group.messages.length };
+      const saved: Savings = new Map();
       for (let left = group.messages; ; ) {
-        left = await settleSome(deps, open, left);
+        left = await settleSome(deps, open, left, saved);
         if (partition.lost || left.length === 0) return;
         await delay(RETRY_MS, undefined, { ref: false });
         if (!partition.lost && !isRunning()) return;
@@ -69,28 +70,30 @@ export async function recoverGroups(deps: Deps, partition: Partition, ready: () 
 }
 
 /**
- * Returns the messages that are still to be settled. A held message waits alone, because others of its group
- * may be another workspace's.
+ * Returns the messages that are still to be settled. Held messages, and those of a restrained sender, wait alone, because
+ * others of their group may be another workspace's.
  */
 async function settleSome(
   deps: Deps,
   group: OpenGroup,
   left: readonly OutgoingMessage[],
+  saved: Savings,
 ): Promise<readonly OutgoingMessage[]> {
   if (group.partition.lost) return left;
-  const held = isOfferedAgain(deps, group) ? left.filter((message) => mustWait(deps, message)) : [];
-  const ready = held.length === 0 ? left : left.filter((message) => !held.includes(message));
+  const isAgain = isOfferedAgain(deps, group);
+  const held = isAgain ? left.filter((message) => mustWait(deps, message)) : [];
+  const free = held.length === 0 ? left : left.filter((message) => !held.includes(message));
   try {
     const unwanted = await unwantedAmong(deps.db, group, held);
     if (unwanted.length > 0) {
       await settleUnknown(deps, group, unwanted);
       return left.filter((message) => !unwanted.includes(message));
     }
-    if (ready.length === 0 && left.length > 0) return left;
     // The provider counts what it is given again, whether or not it got it before.
-    if (isOfferedAgain(deps, group) && !(await deps.limits.takeWhole(ready))) return left;
+    const ready = isAgain ? await deps.limits.payAgain(free, saved) : free;
+    if (ready.length === 0 && left.length > 0) return left;
     await settle(deps, group, ready);
-    return held;
+    return left.filter((message) => !ready.includes(message));
   } catch (error) {
     deps.log.warn({ err: error, group: group.id }, 'A group in doubt could not be settled; trying again');
     return left;
