@@ -51,9 +51,9 @@ class StoredEventFeed implements EventFeed {
   readonly read: EventFeed['read'] = async (workspaceId, { after, limit, waitSeconds, signal }) => {
     let position = positionOf(after);
     let isKept = position === 0;
-    const deadline = Date.now() + waitSeconds * 1_000;
+    const deadline = performance.now() + waitSeconds * 1_000;
     for (;;) {
-      const leftMs = deadline - Date.now();
+      const leftMs = deadline - performance.now();
       // Listen before the query, because an event written in between would otherwise not wake the reader.
       const awaited = leftMs > 0 ? this.waitForEvents(workspaceId, leftMs, signal) : undefined;
       try {
@@ -72,7 +72,7 @@ class StoredEventFeed implements EventFeed {
       } finally {
         awaited?.end();
       }
-      if (!signal?.aborted) await delay(Math.min(GATHER_MS, Math.max(0, deadline - Date.now())));
+      if (!signal?.aborted) await delay(Math.min(GATHER_MS, Math.max(0, deadline - performance.now())));
     }
   };
 

@@ -77,6 +77,7 @@ class ReceiptIntake implements Receipts {
   private calls: Call[] = [];
   private waiting = 0;
   private working: Promise<void> | undefined;
+  /** By the monotonic clock, because receipts must not wait for one that was set back. */
   private storedAtMs = 0;
   private timer: NodeJS.Timeout | undefined;
 
@@ -121,7 +122,8 @@ class ReceiptIntake implements Receipts {
 
   private async work(): Promise<void> {
     while (this.calls.length > 0) {
-      const waitMs = this.waiting < GROUP_MAX ? this.storedAtMs + LIMITS.receiptLingerMs - Date.now() : 0;
+      const waitMs =
+        this.waiting < GROUP_MAX ? this.storedAtMs + LIMITS.receiptLingerMs - performance.now() : 0;
       if (waitMs > 0) await delay(waitMs);
       await this.deps.foreground?.pass();
       const group = this.takeGroup();
@@ -133,7 +135,7 @@ class ReceiptIntake implements Receipts {
       } catch (error) {
         for (const call of group) call.fail(error);
       }
-      this.storedAtMs = Date.now();
+      this.storedAtMs = performance.now();
     }
     // In the same turn as the last look at `calls`: one that is pushed from now on begins anew.
     this.working = undefined;
@@ -160,7 +162,8 @@ class ReceiptIntake implements Receipts {
    */
   private async untilRecorded(receipts: readonly FromProvider[]): Promise<void> {
     let early = receipts.flatMap(({ receipt }) => receipt.id ?? []).filter(this.deps.isUnderWay);
-    for (const deadline = Date.now() + LIMITS.receiptWaitMs; early.length > 0 && Date.now() < deadline; ) {
+    const deadline = performance.now() + LIMITS.receiptWaitMs;
+    while (early.length > 0 && performance.now() < deadline) {
       await delay(LIMITS.receiptLookMs);
       early = early.filter(this.deps.isUnderWay);
     }

@@ -278,10 +278,11 @@ describeWithDatabase('a limited sender', (database) => {
     await accept(one, [call('first')]);
     await until('the carrier has one', () => voice.uids().length === 1);
     await accept(one, [call('canceled'), call('held', 'c1')]);
-    const places = async () =>
-      Object.keys(
-        (await rig.db.selectFrom('sender_buckets').select('calls').executeTakeFirstOrThrow()).calls,
-      );
+    const bucket = rig.db
+      .selectFrom('sender_buckets')
+      .select('calls')
+      .where('workspace_id', '=', rig.workspaceId);
+    const places = async () => Object.keys((await bucket.executeTakeFirstOrThrow()).calls);
     await until('the others may be placed', async () => (await places()).length === 3);
     await one.delivery.cancel(rig.workspaceId, 'canceled');
     await one.delivery.hold(rig.workspaceId, 'c1');

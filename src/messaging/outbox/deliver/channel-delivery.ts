@@ -46,6 +46,7 @@ export class ChannelDelivery {
   private readonly waiting: Record<MessageClass, Leaving[]> = { transactional: [], marketing: [] };
   private openings = 0;
   private opening = 0;
+  /** By the monotonic clock, like every moment that is waited from: one that is set back would hold up what waits. */
   private openedAtMs = 0;
   private inFlight = 0;
   private calls = 0;
@@ -86,7 +87,7 @@ export class ChannelDelivery {
       const max = plain > 0 ? plain : Math.min(paced, LIMITS.handoverBatch, this.room('transactional'));
       const ready = queue.readyCount(this.way, kind);
       if (max <= 0 || ready === 0) return aside ? nowMs + LIMITS.foregroundLookMs : Number.POSITIVE_INFINITY;
-      const lingerMs = this.lingerMs(Math.min(ready, max), nowMs);
+      const lingerMs = this.lingerMs(Math.min(ready, max));
       if (lingerMs > 0) return nowMs + lingerMs;
       const entries = queue.take(this.way, max, kind);
       if (entries.length === 0) break;
@@ -145,18 +146,18 @@ export class ChannelDelivery {
   }
 
   /** An idle channel opens at once; a busy one gathers, because a statement for 100 costs little more than for 10. */
-  private lingerMs(count: number, nowMs: number): number {
+  private lingerMs(count: number): number {
     const { limiter } = this.deps;
     const enough = limiter.provider.capabilities.answersEach ? this.windowSize() / 4 : limiter.batchSize;
     if (count >= Math.min(enough, LIMITS.recordResults)) return 0;
-    return Math.max(0, this.openedAtMs + LIMITS.handoverLingerMs - nowMs);
+    return Math.max(0, this.openedAtMs + LIMITS.handoverLingerMs - performance.now());
   }
 
   private async open(partition: Partition, entries: readonly Entry[]): Promise<void> {
     const { limiter, opener, onOpened, wake } = this.deps;
     this.openings += 1;
     this.opening += entries.length;
-    this.openedAtMs = Date.now();
+    this.openedAtMs = performance.now();
     const outcome = await opener.open(partition, entries);
     this.openings -= 1;
     this.opening -= entries.length;

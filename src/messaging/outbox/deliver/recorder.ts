@@ -46,6 +46,7 @@ export class Recorder {
   private pending: { leaving: Leaving; result: HandOverResult; atMs: number }[] = [];
   private writing: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
+  /** By the monotonic clock, because results must not wait for one that was set back. */
   private writtenAtMs = 0;
   private givenUp = false;
 
@@ -100,7 +101,7 @@ export class Recorder {
 
   private schedule(): void {
     if (this.writing) return;
-    const waitMs = this.writtenAtMs + LIMITS.recordLingerMs - Date.now();
+    const waitMs = this.writtenAtMs + LIMITS.recordLingerMs - performance.now();
     if (this.pending.length >= LIMITS.recordResults) this.start();
     else {
       // Results of one turn of the event loop are one group even when nothing was recorded for long.
@@ -114,7 +115,7 @@ export class Recorder {
     if (this.writing || this.pending.length === 0) return;
     this.writing = this.writePending().finally(() => {
       this.writing = undefined;
-      this.writtenAtMs = Date.now();
+      this.writtenAtMs = performance.now();
       if (this.pending.length > 0 && !this.givenUp) this.schedule();
     });
   }
