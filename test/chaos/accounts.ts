@@ -1,5 +1,7 @@
+import { ApiClient } from '../support/api-client';
 import { asUser } from '../support/as-user';
 import type { Installation } from './installation';
+import { sendersOf } from './workspaces';
 
 /**
  * Two accounts for email and two for SMS, of which the second takes what the first one certainly did not. Each is a carrier
@@ -23,4 +25,16 @@ export async function makeAccounts({ baseUrl, owner, carrierUrl }: Installation)
       { channel: 'sms', accounts: sms, failover: true },
     ],
   });
+}
+
+/** Each of a workspace's senders has a rate that a campaign reaches, and a few calls at once. */
+export async function limitSenders({ baseUrl, workspaces }: Installation): Promise<void> {
+  for (const [number, workspace] of workspaces.entries()) {
+    const api = new ApiClient(baseUrl, workspace);
+    for (const [channel, sender] of Object.entries(sendersOf(number))) {
+      const limit = channel === 'voice' ? { rate: 40, concurrentCalls: 20 } : { rate: 300, burst: 50 };
+      await api.expect('PUT', '/api/sender-limit', { channel, sender, ...limit });
+    }
+    await api.close();
+  }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { makeAccounts } from './accounts';
+import { limitSenders, makeAccounts } from './accounts';
 import { type Backend, KINDS, openBackend } from './campaigns';
 import { type Installation, startInstallation } from './installation';
 import { checkInvariants } from './invariants';
@@ -15,7 +15,8 @@ import { type Watch, watchCampaigns } from './watch';
  * `--only 'kill serve'` keeps to one kind of fault. `--break claim` breaks the product on purpose, to see that
  * the checks have teeth. `--installation up` does it to `fanfare up`, which runs its own PostgreSQL and Temporal.
  * `--campaigns staged` keeps to campaigns in stages, `--campaigns calls` to calls, `--campaigns varied` to those that are sent again, have a
- * pace or bring their recipients, and `--at-once N` has so many under way. `--accounts two` sends by two accounts of a channel in turn.
+ * pace or bring their recipients, and `--at-once N` has so many under way. `--accounts two` sends by two accounts of a channel in turn, and
+ * `--senders limited` at a rate of each sender's own.
  */
 const CONTACTS = 1_500;
 /** Campaigns under way at the same time. */
@@ -36,6 +37,7 @@ async function main(): Promise<void> {
     kind === 'up' ? await startUp() : await startInstallation({ breakClaim: option('--break') === 'claim' });
   try {
     if (option('--accounts') === 'two') await makeAccounts(installation);
+    if (option('--senders') === 'limited') await limitSenders(installation);
     const backend = await openBackend(installation, contacts, kinds);
     const singles = await openSingles(installation.baseUrl, installation.workspaces);
     const startedAt = Date.now();
