@@ -23,6 +23,8 @@ export class OutboxRoom implements Room {
   private readonly underWay = new Map<RoomKind, number>();
   private readonly underWayOf = new Map<string, number>();
   private readonly waiting: Waiting[] = [];
+  /** Campaigns that have so much in the outbox that they are not counted before this time. */
+  private readonly large = new Map<string, number>();
   private asking = false;
   /** The service has answered without reporting its room. */
   private isSilent = false;
@@ -191,15 +193,21 @@ export class OutboxRoom implements Room {
     this.asking = false;
   }
 
-  /** A campaign that has more there than it could get beside the others is not counted again while it waits. */
+  /**
+   * A campaign that has more there than it could get beside the others is counted again after seconds. It is the usual one:
+   * it has filled the outbox, and waits for room with each of its pages.
+   */
   private async countInOutbox(): Promise<void> {
+    const now = performance.now();
+    for (const [key, untilMs] of this.large) if (untilMs <= now) this.large.delete(key);
     const counted = new Map<string, Promise<number | undefined>>();
     const counting = this.waiting.map(async (one) => {
-      if (one.inOutbox !== undefined && one.inOutbox >= this.besideOf(one.kind)) return;
       const key = keyOf(one);
+      if (this.large.has(key)) return;
       const count = counted.get(key) ?? one.countInOutbox().catch(() => undefined);
       counted.set(key, count);
       one.inOutbox = await count;
+      if ((one.inOutbox ?? 0) >= this.besideOf(one.kind)) this.large.set(key, now + LARGE_MS);
     });
     await Promise.all(counting);
   }
@@ -221,6 +229,9 @@ export interface FreeRoom {
   shared: number;
   beside: number;
 }
+
+/** 15,000 messages take longer than this to leave. */
+const LARGE_MS = 2_000;
 
 const keyOf = ({ kind, campaign }: OfCampaign): string => `${kind} ${campaign}`;
 
