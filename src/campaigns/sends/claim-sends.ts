@@ -214,7 +214,9 @@ export async function recordSend(
 
 /** The message was certainly not sent, so that its reserved contact is free again. */
 function isUnsent({ kind, inDoubt }: SendClaim, result: SendResult): boolean {
-  if (kind !== 'send' || inDoubt) return false;
+  // The service has called it back, or never had it.
+  if (kind === 'cancel') return result.kind === 'end' && result.state === 'canceled';
+  if (inDoubt) return false;
   if (result.kind === 'end') return result.state !== 'unknown';
   return result.kind === 'failed' || result.kind === 'throttled' || result.kind === 'account';
 }
