@@ -223,18 +223,33 @@ async function launch(
       continue;
     }
     await server.stop();
-    const why = end ? `ended with code ${end.code}` : `did not become ready in ${READY_LIMIT_MS / 1_000} s`;
-    const message = `The Temporal server ${why}. Its last words:\n${server.tail() || '(none)'}`;
-    const dataDir = resolve(options.dataDir);
-    if (await isFullDisk(dataDir, server.tail())) throw new NoRoomError(message, dataDir);
-    throw new StartupError(
-      message,
-      `If its database is damaged, move ${files.database} away: running campaigns are then lost to Temporal. ` +
-        'Or set TEMPORAL_ADDRESS to another server.',
-    );
+    throw await notReady(end?.code, server.tail(), resolve(options.dataDir), files);
   }
   return { process: server, pid: await server.pid() };
 }
+
+async function notReady(
+  code: number | undefined,
+  tail: string,
+  dataDir: string,
+  files: Files,
+): Promise<StartupError> {
+  const isKilled = code === KILLED;
+  const ended = isKilled ? 'was killed as it started' : `ended with code ${code}`;
+  const why = code === undefined ? `did not become ready in ${READY_LIMIT_MS / 1_000} s` : ended;
+  const message = `The Temporal server ${why}. Its last words:\n${tail || '(none)'}`;
+  if (await isFullDisk(dataDir, tail)) return new NoRoomError(message, dataDir);
+  return new StartupError(
+    message,
+    isKilled
+      ? 'Start again. A machine without memory left kills programs, and its kernel log says so.'
+      : `If its database is damaged, move ${files.database} away: running campaigns are then lost to Temporal. ` +
+          'Or set TEMPORAL_ADDRESS to another server.',
+  );
+}
+
+/** By SIGKILL, as shells count it. */
+const KILLED = 128 + 9;
 
 function serverArguments(namespaces: string[], database: string, ports: Ports): string[] {
   return [

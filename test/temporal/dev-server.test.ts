@@ -152,6 +152,16 @@ test('a server that cannot run is one error with its last words, and leaves noth
   expect(existsSync(join(dataDir, 'temporal.pid'))).toBe(false);
 });
 
+test('a server that is killed as it starts is to be started again, and its database kept', async () => {
+  const killed = join(dataDir, 'temporal');
+  writeScript(killed, 'kill -9 $$');
+  await expect(start({ executable: killed })).rejects.toMatchObject({
+    name: 'StartupError',
+    message: expect.stringContaining('was killed'),
+    wayOut: expect.not.stringContaining('temporal.db'),
+  });
+});
+
 test('a damaged database file is one error that names it', async () => {
   writeFileSync(join(dataDir, 'temporal.db'), 'not a database '.repeat(1_000));
   await expect(start()).rejects.toMatchObject({
