@@ -25,7 +25,8 @@ export function healthRoutes(
       status: 'ok',
     }));
 
-    app.get('/readyz', { config: { auth: 'open' }, schema: { operation: readyz } }, async () => {
+    const config = { auth: 'open', isProbe: true } as const;
+    app.get('/readyz', { config, schema: { operation: readyz } }, async () => {
       const checks = await readiness();
       const missing = Object.keys(checks).filter((name) => !checks[name]);
       if (missing.length === 0) return { status: 'ready', checks, accounts: accounts() };

@@ -296,14 +296,17 @@ describe('the HTTP server', () => {
     await expect(building).rejects.toThrow('/hasty has a hook');
   });
 
-  test('readiness names what is missing', async () => {
+  test('readiness names what is missing, and leaves the log to those who met it', async () => {
+    const log = createLog('silent');
+    const warn = jest.spyOn(log, 'warn');
     const partly = await listen({
-      authenticator: NO_CALLERS,
+      ...{ authenticator: NO_CALLERS, log },
       routes: [healthRoutes(async () => ({ database: true, temporal: false }))],
     });
     const answer = await partly.call('GET', '/readyz');
     expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
     expect(answer.body.errors.map((e: { path: string }) => e.path)).toEqual(['temporal']);
+    expect(warn).not.toHaveBeenCalled();
     await partly.app.close();
     expect((await server.call('GET', '/readyz')).body).toEqual({
       status: 'ready',

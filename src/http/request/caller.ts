@@ -48,6 +48,8 @@ declare module 'fastify' {
     enrols?: true;
     /** Errors carry OAuth's `error` member, and 401 asks for Basic credentials. */
     oauth?: boolean;
+    /** Asked every few seconds while something is away, so that its answer is not logged. */
+    isProbe?: true;
   }
   interface FastifyRequest {
     caller: Caller | undefined;

@@ -19,7 +19,8 @@ export function answerErrors(app: App, log: Log): void {
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
   const known = isDomainError(error) ? error : (fromFramework(error as FastifyError) ?? fromDatabase(error));
   if (known?.code === 'dependency_down') {
-    log.warn({ err: error, requestId: request.id }, 'a request met a dependency that is down');
+    if (!request.routeOptions.config.isProbe)
+      log.warn({ err: error, requestId: request.id }, 'a request met a dependency that is down');
   } else if (!known) log.error({ err: error, requestId: request.id }, 'a request failed unexpectedly');
   const told = known ?? UNEXPECTED;
   const { retryAfterSeconds } = told;
