@@ -1,6 +1,7 @@
 import PostalMime from 'postal-mime';
 import { LIMITS } from '../../domain/limits';
 import type { ReceiptType } from '../../domain/message';
+import { isAboutSender } from './smtp-codes';
 
 /** What an inbound mail says, at whatever address it arrives. */
 export type MailReport = { isAutomatic: boolean; subject: string } & (
@@ -51,18 +52,25 @@ function deliveryOf(status: string) {
   const about = groups.find((fields) => fields.has('action'));
   const action = about?.get('action')?.toLowerCase();
   if (action !== 'failed' && action !== 'delivered') return { kind: 'other' as const };
-  const code = /[245]\.\d{1,3}\.\d{1,3}/.exec(about?.get('status') ?? '')?.[0];
-  // Many hosts give 5.0.0 and say what happened in the words of the next one's answer.
-  const told = /^smtp;.*?\b([45]\.\d{1,3}\.\d{1,3})\b/is.exec(about?.get('diagnostic-code') ?? '')?.[1];
   const reply = /^smtp;\s*([45]\d\d)\b/i.exec(about?.get('diagnostic-code') ?? '')?.[1];
-  const isVague = code === undefined || /^[45]\.0\.0$/.test(code);
   const data = reply === undefined ? undefined : { reply };
   return {
     kind: 'delivery' as const,
     type: action === 'failed' ? ('undelivered' as const) : ('delivered' as const),
-    code: action === 'delivered' ? undefined : isVague ? (told ?? code ?? reply) : code,
+    code: action === 'delivered' ? undefined : codeOf(about, reply),
     data,
   };
+}
+
+function codeOf(about: Map<string, string> | undefined, reply: string | undefined): string | undefined {
+  const words = about?.get('diagnostic-code') ?? '';
+  const code = /[245]\.\d{1,3}\.\d{1,3}/.exec(about?.get('status') ?? '')?.[0];
+  // Many hosts give 5.0.0 and say what happened in the words of the next one's answer.
+  const told = /^smtp;.*?\b([45]\.\d{1,3}\.\d{1,3})\b/is.exec(words)?.[1];
+  const isVague = code === undefined || /^[45]\.0\.0$/.test(code);
+  const found = isVague ? (told ?? code ?? reply) : code;
+  // Of a refused sender it would block the recipient's address.
+  return found?.startsWith('5.1.') && isAboutSender(words) ? reply : found;
 }
 
 /** Every kind of feedback is a complaint, except `not-spam`. */

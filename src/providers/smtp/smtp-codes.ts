@@ -25,7 +25,7 @@ export function classify(reply: SmtpReply, stage: Stage): Refusal {
   if (code === 530 || code === 534 || code === 535 || code === 538 || LOGIN.has(enhanced ?? '')) {
     return { class: 'account', code: enhanced ?? String(code) };
   }
-  return { class: code < 500 ? temporary(reply) : permanent(reply), code: codeOf(reply, stage) };
+  return { class: code < 500 ? temporary(reply) : permanent(reply, stage), code: codeOf(reply, stage) };
 }
 
 const LOGIN = new Set(['5.7.8', '5.7.9', '5.7.11', '5.7.12', '5.7.14']);
@@ -37,10 +37,21 @@ function temporary({ code, enhanced }: SmtpReply): RefusalClass {
   return enhanced?.startsWith('4.7.') ? 'slow_down' : 'transient';
 }
 
-function permanent({ enhanced }: SmtpReply): RefusalClass {
+function permanent({ enhanced, text }: SmtpReply, stage: Stage): RefusalClass {
   if (enhanced === MAILBOX_FULL) return 'transient';
-  return enhanced?.startsWith('5.7.') || enhanced === '5.1.8' ? 'sender' : 'rejected';
+  if (enhanced?.startsWith('5.7.') || enhanced === '5.1.7' || enhanced === '5.1.8') return 'sender';
+  // At the sender there is no recipient yet whose address it could be about.
+  const isAddress = enhanced === undefined || enhanced.startsWith('5.1.');
+  const isSender = isAboutSender(text) || (stage === 'mail' && enhanced !== undefined);
+  return isAddress && isSender ? 'sender' : 'rejected';
 }
+
+/**
+ * Hosts refuse a sender's address with the codes of a recipient's, and Postfix and Exim only at the recipient's turn: `550 5.1.0
+ * Sender address rejected: User unknown`. The address of a recipient who did nothing must not be blocked for it.
+ */
+export const isAboutSender = (text: string): boolean =>
+  /\bsender\b(?:[ -]\w+){0,3} (?:rejected|refused|denied|failed|unknown|invalid)\b/i.test(text);
 
 const NOBODY =
   /\b(?:user|mailbox|recipient|account)\b.{0,20}\b(?:unknown|not found|does(?: no|n')t exist|unavailable)|(?:unknown|no such|invalid) (?:user|mailbox|recipient|account)/i;
@@ -48,7 +59,8 @@ const NOBODY =
 /** Old hosts say in words alone that there is no such mailbox, and then at the recipient, never later. */
 function codeOf({ code, enhanced, text }: SmtpReply, stage: Stage): string {
   if (enhanced !== undefined) return enhanced;
-  const isNobody = stage === 'rcpt' && (code === 550 || code === 551 || code === 553) && NOBODY.test(text);
+  const isRecipient = stage === 'rcpt' && !isAboutSender(text);
+  const isNobody = isRecipient && (code === 550 || code === 551 || code === 553) && NOBODY.test(text);
   return isNobody ? 'unknown_recipient' : String(code);
 }
 

@@ -76,6 +76,33 @@ export const REFUSALS: Refusal[] = [
     expected: transient('5.7.1'),
   },
   {
+    title: 'a sender without a mailbox, told at the recipient',
+    ...{
+      at: 'rcpt',
+      says: '550 5.1.0 <news@example.org>: Sender address rejected: User unknown',
+      switches: ['-f', 'rcpt', '-B', '550 5.1.0 <news@example.org>: Sender address rejected: User unknown'],
+    },
+    expected: transient('5.1.0'),
+  },
+  {
+    title: 'a sender without a mailbox, told in words alone',
+    ...{
+      at: 'rcpt',
+      says: '550 Sender verify failed: user unknown',
+      switches: ['-f', 'rcpt', '-B', '550 Sender verify failed: user unknown'],
+    },
+    expected: transient('550'),
+  },
+  {
+    title: 'a sender without a mailbox, told at the sender',
+    ...{
+      at: 'mail',
+      says: '550 5.1.1 User unknown',
+      switches: ['-f', 'mail', '-B', '550 5.1.1 User unknown'],
+    },
+    expected: transient('5.1.1'),
+  },
+  {
     title: 'a mailbox that is full',
     ...{
       at: 'rcpt',

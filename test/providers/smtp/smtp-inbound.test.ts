@@ -42,6 +42,10 @@ describe('the listener for mail about mail', () => {
       'Action: failed\r\nStatus: 5.0.0\r\nDiagnostic-Code: smtp; 550-5.2.1 The account\r\n 550 5.2.1 is disabled',
       [{ id: ID, type: 'undelivered', code: '5.2.1', data: { reply: '550' } }],
     ],
+    [
+      'Action: failed\r\nStatus: 5.1.0\r\nDiagnostic-Code: smtp; 550 5.1.0 Sender address rejected: User unknown',
+      [{ id: ID, type: 'undelivered', code: '550', data: { reply: '550' } }],
+    ],
     ['Action: delivered\r\nStatus: 2.0.0', [{ id: ID, type: 'delivered' }]],
     ['Action: delayed\r\nStatus: 4.4.1', []],
     ['Action: relayed\r\nStatus: 2.0.0', []],
