@@ -1,6 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { recipientFinding } from '../../domain/delivery-codes';
 import type { Receipt } from '../provider';
+import { isAboutSender } from '../smtp/smtp-codes';
+import { parseReply } from '../smtp/smtp-reply';
 import {
   complaint,
   delivered,
@@ -73,12 +75,16 @@ function failed(id: string, event: Record<string, unknown>, at: string | undefin
   if (reason === 'suppress-unsubscribe') return { id, type: 'undelivered', code: 'unsubscribed', at };
   if (reason === 'suppress-bounce') return hardBounce(id, undefined, at);
   const status = objectOf(event['delivery-status']);
-  const enhanced = textOf(status['enhanced-code']);
+  const words = textOf(status.message);
+  // Not every event has the code apart from the host's words, which begin with it.
+  const enhanced = textOf(status['enhanced-code']) || parseReply(`${status.code} ${words}`)?.enhanced;
   const isHard =
-    enhanced === ''
+    enhanced === undefined
       ? reason === 'bounce' && BY_ITSELF.has(Number(status.code))
       : recipientFinding('email', enhanced) === 'hard';
-  return isHard ? hardBounce(id, enhanced, at) : otherBounce(id, enhanced, 'bounced', at);
+  return isHard && !isAboutSender(words)
+    ? hardBounce(id, enhanced, at)
+    : otherBounce(id, enhanced, 'bounced', at);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto';
 import type { Receipt } from '../provider';
+import { isAboutSender } from '../smtp/smtp-codes';
 import { header } from '../vendor/vendor';
 import {
   complaint,
@@ -70,6 +71,7 @@ function receiptOf(event: Record<string, unknown>): Receipt | undefined {
 function isAboutAddress(event: Record<string, unknown>): boolean {
   const reason = textOf(event.bounce_classification).toLowerCase();
   if (event.type === 'blocked' || textOf(event.status).startsWith('4')) return false;
+  if (isAboutSender(textOf(event.reason))) return false;
   // A full mailbox, and what the receiver thinks of the sender.
   if (/^5\.(2\.2$|7\.)/.test(textOf(event.status))) return false;
   return reason === '' || ABOUT_ADDRESS.has(reason);

@@ -111,6 +111,13 @@ describe('events of mail services', () => {
           { type: 'undelivered', code: 'bounced' },
         ],
         [
+          {
+            ...{ event: 'bounce', type: 'bounce', status: '5.1.0' },
+            reason: '550 5.1.0 <news@example.org>: Sender address rejected: User unknown',
+          },
+          { type: 'undelivered', code: 'bounced' },
+        ],
+        [
           { event: 'dropped', reason: 'Bounced Address' },
           { type: 'undelivered', code: 'unknown_recipient' },
         ],
@@ -215,6 +222,17 @@ describe('events of mail services', () => {
     ])('%j is read', async (data, expected) => {
       expect(await post('mailgun/acc_1', signed(data))).toBe(200);
       expect(receipts).toEqual(expected ? [{ id: ID, at: AT, code: undefined, ...expected }] : []);
+    });
+
+    test.each([
+      ['5.7.1 [192.0.2.7] This message is likely unsolicited', '5.7.1'],
+      ['5.1.0 <news@example.org>: Sender address rejected: User unknown', 'bounced'],
+      ['5.1.1 The account that you tried to reach does not exist', '5.1.1'],
+    ])('a bounce without a code of its own is read by the words of the host: %s', async (message, code) => {
+      const status = { code: 550, message };
+      const data = { event: 'failed', severity: 'permanent', reason: 'bounce', 'delivery-status': status };
+      expect(await post('mailgun/acc_1', signed(data))).toBe(200);
+      expect(receipts).toMatchObject([{ id: ID, type: 'undelivered', code }]);
     });
 
     test('are refused when forged, too old, or with the token of another event', async () => {
