@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
-import { MESSAGE_STATES, RECEIPT_STATE, type ReceiptType } from '../domain/message';
+import { EVENT_TYPES } from '../domain/message';
 import { emptyAsAbsent, pageLimit } from './common';
 import { channel, count, id, time } from './envelope';
 import { state, uid } from './send';
@@ -18,10 +18,6 @@ export const eventFeed = z.object({
       .default(0),
   ),
 });
-
-const EVENT_TYPES = [
-  ...new Set([...MESSAGE_STATES, ...(Object.keys(RECEIPT_STATE) as ReceiptType[]), 'inbound' as const]),
-] as const;
 
 export const event = z
   .strictObject({

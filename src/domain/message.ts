@@ -82,6 +82,11 @@ export type ReceiptType =
   | 'no_answer'
   | 'canceled';
 
+/** Every type of event in the feed: the states, what receipts report, and what subscribers write back. */
+export const EVENT_TYPES = [
+  ...new Set([...MESSAGE_STATES, ...(Object.keys(RECEIPT_STATE) as ReceiptType[]), 'inbound' as const]),
+];
+
 /** The receipts that end a call. */
 export const CALL_ENDS = ['completed', 'busy', 'no_answer', 'failed', 'rejected', 'canceled'] as const;
 export type CallEnd = (typeof CALL_ENDS)[number];

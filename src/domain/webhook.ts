@@ -1,12 +1,12 @@
 import { PHASES } from './campaign';
-import { MESSAGE_STATES, RECEIPT_STATE } from './message';
+import { EVENT_TYPES } from './message';
 
 /**
  * What an endpoint can subscribe to (api.md 10): a type, a family such as `message.*`, or `*`. Types are the
  * feed's event types after `message.`, and the phases of a campaign after `campaign.`.
  */
 const FAMILIES = {
-  message: [...new Set([...MESSAGE_STATES, ...Object.keys(RECEIPT_STATE)])],
+  message: EVENT_TYPES,
   campaign: PHASES,
 } as const;
 

@@ -15,10 +15,15 @@ describe('patterns of webhook events', () => {
     expect(isWanted([pattern], type)).toBe(wanted);
   });
 
-  test.each(['*', 'message.*', 'campaign.*', 'message.no_answer', 'message.accepted', 'campaign.finishing'])(
-    '%s is one',
-    (pattern) => expect(isEventPattern(pattern)).toBe(true),
-  );
+  test.each([
+    '*',
+    'message.*',
+    'campaign.*',
+    'message.no_answer',
+    'message.accepted',
+    'message.inbound',
+    'campaign.finishing',
+  ])('%s is one', (pattern) => expect(isEventPattern(pattern)).toBe(true));
 
   test.each([
     '',
