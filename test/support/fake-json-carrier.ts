@@ -58,6 +58,15 @@ export const TO = {
   inactive: '+15005550008',
 } as const;
 
+/** Numbers that Telnyx does not dial: all with 403 and code 10010, and with what it is behind the words. */
+export const UNDIALLED: Readonly<Record<string, string>> = {
+  '+15005550101': 'User channel limit exceeded D1',
+  '+15005550113': 'Dialed number is not included in whitelisted countries D13',
+  '+15005550117': 'Account is disabled D17',
+  '+15005550122': 'Channel limit exceeded D22',
+  '+15005550151': 'Unverified origination number D51',
+};
+
 interface Dialect {
   path: string;
   accept(id: string): { status: number; body: unknown };
@@ -107,7 +116,8 @@ export async function startFakeTelnyx(): Promise<FakeTelnyx> {
       if (!/^\/v2\/calls(\/|$)/.test(path)) return undefined;
       if (method === 'POST' && id === '') {
         const body = JSON.parse(text) as FakeTelnyxCall['body'];
-        const refused = dialect.refuse[body.to];
+        const undialled = UNDIALLED[body.to];
+        const refused = undialled ? error(403, '10010', undialled) : dialect.refuse[body.to];
         if (refused) return refused;
         const call = {
           id: `v3:${randomUUID()}`,

@@ -27,12 +27,16 @@ export function readTelnyx({ status, text }: HttpAnswer): VendorWord {
   }
   const error = firstError(body);
   if (!error) return { kind: 'not_the_vendor' };
-  return {
-    kind: 'refused',
-    code: wordIn(error.code, 40),
-    message: wordIn(error.detail) ?? wordIn(error.title),
-  };
+  const message = wordIn(error.detail) ?? wordIn(error.title);
+  return { kind: 'refused', code: dialCode(error) ?? wordIn(error.code, 40), message };
 }
+
+/**
+ * Telnyx refuses calls with one code (10010) for whatever reason, of the recipient, the caller, or how many calls there are. The
+ * reason stands behind the words: `Dialed number is not included in whitelisted countries D13`.
+ */
+const dialCode = ({ title, detail }: Record<string, unknown>): string | undefined =>
+  [title, detail].map((words) => /\s(D\d{1,2})\.?$/.exec(wordIn(words) ?? '')?.[1]).find(Boolean);
 
 export const firstError = (body: Record<string, unknown>): Record<string, unknown> | undefined =>
   Array.isArray(body.errors) && body.errors.length > 0 ? objectAt(body.errors[0]) : undefined;

@@ -4,7 +4,7 @@ import Telnyx from 'telnyx';
 import type { HandOver, HandOverResult } from '../../../src/providers/provider';
 import { TELNYX } from '../../../src/providers/telnyx/telnyx';
 import { type CallingVendor, startCallingVendor } from '../../support/calling-vendor';
-import { type FakeTelnyx, startFakeTelnyx, TO } from '../../support/fake-json-carrier';
+import { type FakeTelnyx, startFakeTelnyx, TO, UNDIALLED } from '../../support/fake-json-carrier';
 import { answerTelnyxCall, tellTelnyxCall } from '../../support/fake-telnyx-call';
 import { describeWithDatabase } from '../../support/storage';
 import { providerConformance, type Rig } from '../conformance';
@@ -333,6 +333,19 @@ describeWithDatabase('a call at Telnyx', (database) => {
     placed().isAlive = false;
     await vendor.provider.withdraw?.(id);
     expect(placed().commands).toHaveLength(1);
+  });
+
+  test('what Telnyx does not dial is told apart by the end of its words', async () => {
+    const kinds = await Promise.all(
+      Object.keys(UNDIALLED).map(async (to) => [(await call(MENU, {}, to)).kind, UNDIALLED[to]]),
+    );
+    expect(kinds).toEqual([
+      ['throttled', expect.stringContaining('D1')],
+      ['rejected', expect.stringContaining('D13')],
+      ['account', expect.stringContaining('D17')],
+      ['throttled', expect.stringContaining('D22')],
+      ['sender', expect.stringContaining('D51')],
+    ]);
   });
 
   test('that cannot be made is refused, and nothing of it is kept', async () => {
