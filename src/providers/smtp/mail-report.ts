@@ -66,7 +66,7 @@ function codeOf(about: Map<string, string> | undefined, reply: string | undefine
   const words = about?.get('diagnostic-code') ?? '';
   const code = /[245]\.\d{1,3}\.\d{1,3}/.exec(about?.get('status') ?? '')?.[0];
   // Many hosts give 5.0.0 and say what happened in the words of the next one's answer.
-  const told = /^smtp;.*?\b([45]\.\d{1,3}\.\d{1,3})\b/is.exec(words)?.[1];
+  const told = /^smtp;.*?(?<![\d.])([45]\.\d{1,3}\.\d{1,3})(?!\.?\d)/is.exec(words)?.[1];
   const isVague = code === undefined || /^[45]\.0\.0$/.test(code);
   const found = isVague ? (told ?? code ?? reply) : code;
   // Of a refused sender it would block the recipient's address.

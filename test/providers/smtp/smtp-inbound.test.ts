@@ -46,6 +46,14 @@ describe('the listener for mail about mail', () => {
       'Action: failed\r\nStatus: 5.1.0\r\nDiagnostic-Code: smtp; 550 5.1.0 Sender address rejected: User unknown',
       [{ id: ID, type: 'undelivered', code: '550', data: { reply: '550' } }],
     ],
+    [
+      'Action: failed\r\nStatus: 5.0.0\r\nDiagnostic-Code: smtp; 550 Mail from [5.9.12.34] refused: 5.7.1 listed',
+      [{ id: ID, type: 'undelivered', code: '5.7.1', data: { reply: '550' } }],
+    ],
+    [
+      'Action: failed\r\nStatus: 5.0.0\r\nDiagnostic-Code: smtp; 554 [5.1.1.34] is listed',
+      [{ id: ID, type: 'undelivered', code: '5.0.0', data: { reply: '554' } }],
+    ],
     ['Action: delivered\r\nStatus: 2.0.0', [{ id: ID, type: 'delivered' }]],
     ['Action: delayed\r\nStatus: 4.4.1', []],
     ['Action: relayed\r\nStatus: 2.0.0', []],
