@@ -25,6 +25,19 @@ describeWithDatabase('controls of a campaign over HTTP', (database) => {
     expect((await create({ campaignId: 'cmp_none' })).status).toBe(404);
   });
 
+  test('a draft whose end is over is not started, because no recipient would be sent to', async () => {
+    const schedule = { endAt: IN_AN_HOUR() };
+    const id = await newCampaign({ start: false, schedule });
+    const past = JSON.stringify(new Date(Date.now() - 1_000));
+    await sql`update campaigns set options = jsonb_set(options, '{schedule,endAt}', ${past}::jsonb)
+      where id = ${id}`.execute(db());
+    const { status, body } = await act(id, 'start');
+    expect([status, body.code, body.phase]).toEqual([409, 'illegal_transition', 'draft']);
+    expect(launched).toEqual([]);
+    await create({ campaignId: id, schedule });
+    expect((await act(id, 'start')).body.data.phase).toBe('planning');
+  });
+
   test('an edit can start a draft', async () => {
     const id = await newCampaign({ start: false });
     expect((await create({ campaignId: id, start: true })).body.data.phase).toBe('planning');

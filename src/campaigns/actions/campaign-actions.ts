@@ -136,6 +136,7 @@ export async function startDraft(
     if (nextIn(recurrence, Date.now()) === undefined) throw isOver(campaign);
     return beginSchedule(tx, { id: campaign.id, workspaceId }, recurrence);
   }
+  if (isPast(campaign.options.schedule?.endAt)) throw isOver(campaign);
   const startAt = campaign.stage === 'draft' ? futureStart(campaign.options) : undefined;
   if (campaign.run) await withdrawRun(tx, campaign.run.id);
   // Remove a start time that no longer holds, because a process that launches the run after a crash reads it
@@ -163,6 +164,8 @@ async function steer(
   if (action === 'start') await requireLists(tx, workspaceId, campaign.contactListIds);
   return steerSchedule(tx, workspaceId, campaign, action);
 }
+
+const isPast = (end: string | undefined): boolean => end !== undefined && Date.parse(end) <= Date.now();
 
 const isOver = ({ id, phase }: CampaignRecord) =>
   new DomainError('illegal_transition', `The schedule of campaign ${id} is over; edit it first`, { phase });
