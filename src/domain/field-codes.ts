@@ -67,6 +67,8 @@ export const FIELD_CODES = {
   frequency_cap: 'Some recipients have reached the most messages that they may get.',
   approval_required: "The workspace's policy asks for an approval before the campaign starts.",
   many_skipped: 'Many contacts do not become recipients.',
+  exclusion_deleted:
+    'Recipients of an excluded campaign were deleted after their time, so that they are not left out.',
   no_recipients: 'The campaign would reach no recipient.',
   several_segments: 'The text takes several SMS segments.',
   opt_out_text: 'The text does not say how to opt out.',

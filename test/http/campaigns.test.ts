@@ -191,6 +191,17 @@ describeWithDatabase('campaigns over HTTP', (database) => {
     expect(await detail(id)).toMatchObject(additions);
   });
 
+  test('an excluded campaign whose recipients were deleted leaves no contact out, and a warning says so', async () => {
+    const [old, recent] = [await newCampaign(), await newCampaign()];
+    await sql`update runs set recipients_deleted_at = now() where campaign_id = ${old}`.execute(db());
+    const exclude = { campaignIds: [recent, old] };
+    const expected = { path: 'exclude.campaignIds.1', code: 'exclusion_deleted', severity: 'warning' };
+    const created = await create({ exclude, start: false });
+    expect(created.body.data.warnings).toContainEqual(expect.objectContaining(expected));
+    const tried = await call('POST', '/api/campaign/dry-run', body({ exclude }));
+    expect(tried.body.data.warnings).toContainEqual(expect.objectContaining(expected));
+  });
+
   test('excluded campaigns must be of the workspace', async () => {
     const own = await newCampaign();
     const theirs = await newList([{ email: 'y@example.com', name: 'Y', params: { CITY: 'X' } }], 'ws_b');

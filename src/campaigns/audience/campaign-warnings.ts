@@ -32,7 +32,7 @@ export async function creationWarnings(
   of: { smsText: string | undefined; now: number; policy?: WorkspacePolicy | undefined },
 ): Promise<ValidationIssue[]> {
   const { smsText, now, policy } = of;
-  const warnings = startWarnings(content);
+  const warnings = [...startWarnings(content), ...(await exclusionWarnings(db, workspaceId, content))];
   for (const channel of inOrder(content.channels)) {
     const { sample, isWhole } = await samplePlaces(db, workspaceId, audienceLists(content), channel);
     const people = sample.reduce((sum, { recipients }) => sum + recipients, 0);
@@ -104,6 +104,28 @@ function hourWarnings(channel: Channel, { late, atNight }: ForecastHours, all: s
     warnings.push(warning(channel, 'night', text));
   }
   return warnings;
+}
+
+/** Who was reached is known by the recipients of a run, which retention deletes. */
+export async function exclusionWarnings(
+  db: Kysely<CampaignTables>,
+  workspaceId: string,
+  { options }: CampaignContent,
+): Promise<ValidationIssue[]> {
+  const ids = options.exclude?.campaignIds ?? [];
+  if (ids.length === 0) return [];
+  const { rows } = await sql<{ id: string }>`
+    select distinct campaign_id as id from runs
+    where workspace_id = ${workspaceId} and campaign_id = any(${ids}::text[]) and recipients_deleted_at is not null`.execute(
+    db,
+  );
+  const emptied = new Set(rows.map(({ id }) => id));
+  const message = 'Recipients of this campaign were deleted after their time: they are not left out';
+  return ids.flatMap((id, i): ValidationIssue[] =>
+    emptied.has(id)
+      ? [{ path: `exclude.campaignIds.${i}`, code: 'exclusion_deleted', message, severity: 'warning' }]
+      : [],
+  );
 }
 
 function startWarnings({ options }: CampaignContent): ValidationIssue[] {

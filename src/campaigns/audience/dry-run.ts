@@ -12,7 +12,7 @@ import type { CampaignTables } from '../model/tables';
 import { type ChannelSettings, readSettings } from '../runs/runs';
 import { audienceOf } from './audience-sql';
 import { type AudienceSurvey, surveyAudience } from './audience-survey';
-import { otherDocumentWarnings, surveyWarnings } from './campaign-warnings';
+import { exclusionWarnings, otherDocumentWarnings, surveyWarnings } from './campaign-warnings';
 import { type ForecastHours, forecastHours } from './forecast-hours';
 import { policyWarnings } from './policy-warnings';
 
@@ -118,6 +118,7 @@ class DryRuns {
       durationSeconds: durationOf(workspaceId, content, settings, surveys, this.deps.senderRate),
       warnings: [
         ...surveyWarnings(content, surveys, hours),
+        ...(await exclusionWarnings(on, workspaceId, content)),
         ...otherDocumentWarnings(templates.voice?.text),
         ...policyWarnings(content, surveys, hours, policy),
       ],
