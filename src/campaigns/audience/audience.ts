@@ -155,6 +155,8 @@ async function endHere(
     const ended = { ...from, isFinished: true };
     await saveProgress(tx, input, ended);
     if (from.nextSeq > from.shardFrom || from.shard === 0) await closeShard(tx, input, from);
+    // Contacts that were left out since the last shard are counted with it, or else here.
+    else await recordSkipped(tx, input, from);
     return ended;
   });
 }

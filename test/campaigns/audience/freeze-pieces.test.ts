@@ -253,6 +253,27 @@ describeWithDatabase('an audience that is frozen in pieces', (database) => {
     expect(await frozen(input)).toEqual(expected);
   });
 
+  test('a canceled run counts all whom it left out, also after the last shard that it filled', async () => {
+    const { runId, listId, workspaceId } = await plantRun(db, { contacts: 6_000 });
+    await sql`update contacts set phone = null where workspace_id = ${workspaceId} and id > ${listId} || '-0002500'`.execute(
+      db,
+    );
+    const source = { workspaceId, contactListIds: [listId], options: {} };
+    const settings = { sms: { from: FROM.sms, templateId: 't', version: 1 } };
+    let asked = 0;
+    const wanted = async () => (asked++ < 4 ? ('go on' as const) : ('end' as const));
+    const input = { runId, ...audienceOf({ ...source, settings }, 'sms', [], suppression) };
+    await freezeAudience(db, input, { wanted, pieceContacts: 1_000 });
+    const { skipped } = await db
+      .selectFrom('runs')
+      .select('skipped')
+      .where('id', '=', runId)
+      .executeTakeFirstOrThrow();
+    const { rows } = await sql<{ n: number }>`
+      select count(*)::int as n from skipped_contacts where run_id = ${runId}`.execute(db);
+    expect([rows[0]?.n, skipped.sms?.no_address]).toEqual([1_000, 1_000]);
+  });
+
   test('ends where it is when its run is canceled, with every frozen recipient in a shard', async () => {
     const input = await inputFor(await plant(crowd(60)), 'email');
     let asked = 0;
