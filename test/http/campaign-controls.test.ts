@@ -38,6 +38,18 @@ describeWithDatabase('controls of a campaign over HTTP', (database) => {
     expect((await act(id, 'start')).body.data.phase).toBe('planning');
   });
 
+  test('a campaign that is canceled before it began has an end and no start', async () => {
+    for (const more of [{ start: false }, { schedule: { startAt: IN_AN_HOUR() } }]) {
+      const id = await newCampaign(more);
+      await act(id, 'cancel');
+      const { phase, startedAt, finishedAt } = await detail(id);
+      expect({ phase, startedAt }).toEqual({ phase: 'canceled', startedAt: null });
+      expect(finishedAt).not.toBeNull();
+      const { data: runs } = (await call('GET', `/api/campaign/${id}/runs`)).body;
+      expect(runs).toMatchObject([{ phase: 'canceled', startedAt: null, finishedAt }]);
+    }
+  });
+
   test('an edit can start a draft', async () => {
     const id = await newCampaign({ start: false });
     expect((await create({ campaignId: id, start: true })).body.data.phase).toBe('planning');

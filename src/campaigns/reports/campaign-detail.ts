@@ -8,6 +8,7 @@ import { type CampaignOptions, readCampaign } from '../model/campaign-record';
 import type { CampaignTables } from '../model/tables';
 import { readReleaseView, reasonOf } from '../release/release-view';
 import { type ChannelCounts, readCounts } from '../runs/ledger-counts';
+import { beganAt } from '../runs/run-rows';
 import { readSpeed, STANDING } from '../runs/sending-rate';
 import { hasSchedule, nextRun } from '../schedules/recurring';
 import { readStop } from '../stops/stops';
@@ -45,7 +46,7 @@ export async function describeCampaign(db: Kysely<CampaignTables>, workspaceId: 
     workflowId: run?.workflow_id ?? null,
     // A single campaign's run that waits for its time has not started. For a schedule, this is the newest
     // occurrence's start.
-    startedAt: run && (campaign.stage !== 'scheduled' || recurs) ? run.started_at : null,
+    startedAt: run && (campaign.stage !== 'scheduled' || recurs) ? beganAt(run) : null,
     finishedAt: run?.finished_at ?? null,
     recipientsDeletedAt: run?.recipients_deleted_at ?? null,
     reason: reasonOf(run, phase),

@@ -14,6 +14,7 @@ import { likePattern } from '../model/like-pattern';
 import type { CampaignTables } from '../model/tables';
 import { reasonOf } from '../release/release-view';
 import { type ChannelCounts, readCounts } from '../runs/ledger-counts';
+import { beganAt } from '../runs/run-rows';
 
 /** One page of a workspace's campaigns (messaging-service.md, List campaigns); equal values are ordered by id. */
 export async function listCampaigns(
@@ -102,7 +103,7 @@ export async function listRuns(
       phase,
       scheduledFor: row.scheduled_for,
       localTime: row.local_time,
-      startedAt: waits && row.id === campaign.run?.id ? null : row.started_at,
+      startedAt: waits && row.id === campaign.run?.id ? null : beganAt(row),
       finishedAt: row.finished_at,
       recipientsDeletedAt: row.recipients_deleted_at,
       reason: reasonOf(row, phase),

@@ -1,4 +1,4 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Control, Stage } from '../../domain/campaign';
 import { campaignRunWorkflowId } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
@@ -113,6 +113,17 @@ export async function cancelFailedRun(
   await withdrawRun(tx, run.id, run.reason ?? undefined);
   return undefined;
 }
+
+/** Reasons of runs that ended before they began: withdrawn, or left out by their schedule. */
+const NEVER_BEGAN = /^(?:withdrawn|misfire|overlap)\b/;
+
+/** When a run began; its row has a time from the moment it was made. */
+export const beganAt = ({
+  phase,
+  reason,
+  started_at: at,
+}: Pick<Selectable<CampaignTables['runs']>, 'phase' | 'reason' | 'started_at'>): Date | null =>
+  phase === 'canceled' && NEVER_BEGAN.test(reason ?? '') ? null : at;
 
 const hasShards = sql`exists (select from shards s where s.run_id = r.id)`;
 
