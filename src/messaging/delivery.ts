@@ -394,7 +394,11 @@ class MessageDelivery implements Delivery {
       limits: this.limits,
       outbox: this.outbox,
       log: this.deps.log,
-      events: { onEvents: this.feed.notify, onHandedOver: this.receipts.handedOver },
+      events: {
+        onEvents: this.feed.notify,
+        onHandedOver: this.receipts.handedOver,
+        onLate: this.receipts.cameLate,
+      },
       observer: this.deps.observer,
       traces: this.deps.traces,
       foreground: this.deps.foreground,

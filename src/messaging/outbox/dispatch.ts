@@ -13,7 +13,7 @@ import type { OutgoingMessage } from '../model/outgoing';
 import type { MessagingTables } from '../model/tables';
 import type { SenderLimits } from '../senders/sender-limits';
 import type { TemplateVersions } from '../templates/template-versions';
-import { ChannelDelivery } from './deliver/channel-delivery';
+import { ChannelDelivery, STAYED } from './deliver/channel-delivery';
 import type { Recorded } from './deliver/groups';
 import type { ListUnsubscribe } from './deliver/list-unsubscribe';
 import { asExpired, GroupOpener } from './deliver/opener';
@@ -43,6 +43,8 @@ export interface OutboxEvents {
   onEvents(workspaceId: string): void;
   /** These are recorded as handed over; receipts that came too early can be taken up. */
   onHandedOver(provider: string, attemptResults: readonly AttemptResult[]): Promise<void>;
+  /** Another process had settled these before their results came. */
+  onLate(provider: string, attemptResults: readonly AttemptResult[]): void;
 }
 
 interface Deps {
@@ -201,11 +203,8 @@ export class Dispatcher {
     const timeout = new Promise<void>((done) => {
       giveUp = setTimeout(done, withinMs);
     });
-    const finish = async () => {
-      await Promise.allSettled(this.recovering);
-      await this.ways.finish();
-    };
-    await Promise.race([finish(), timeout]);
+    const finished = Promise.allSettled(this.recovering).then(() => this.ways.finish());
+    await Promise.race([finished, timeout]);
     clearTimeout(giveUp);
     this.ways.giveUp();
   }
@@ -388,11 +387,12 @@ export class Dispatcher {
     const entries = results.flatMap(({ attemptResult }) => this.queue.taken(attemptResult.message.id) ?? []);
     for (const { partition } of entries) if (!partition.lost) this.poller.lookUp(partition);
     this.letGo(entries);
+    const [group] = results.flatMap((one) => one.group ?? []);
+    const late = results.flatMap((one) => (one.group ? one.attemptResult : []));
+    if (group) this.deps.events.onLate(group.provider, late);
     this.wake();
   }
 }
-
-const STAYED: HandOverResult = { kind: 'stayed' };
 
 /** An unknown call may be under way; its place is free when a receipt says so, or its time is over. */
 const mayRing = (state: AttemptResult['state']) => state === 'sent' || state === 'unknown';

@@ -38,6 +38,8 @@ export interface Receipts {
   sinkOf(provider: string): ReceiptSink;
   /** These are recorded as sent; applies the receipts that came early for them. */
   handedOver(provider: string, attemptResults: readonly AttemptResult[]): Promise<void>;
+  /** Their results came after another process had settled them. That one was taken ends its doubt. */
+  cameLate(provider: string, attemptResults: readonly AttemptResult[]): void;
   start(): void;
   stop(): Promise<void>;
 }
@@ -106,6 +108,16 @@ class ReceiptIntake implements Receipts {
     return this.takeUpFor(
       provider,
       attemptResults.map(({ message, providerId }) => ({ id: message.id, providerId })),
+    );
+  };
+
+  readonly cameLate: Receipts['cameLate'] = (provider, attemptResults) => {
+    const taken = attemptResults.filter(({ state }) => state === 'sent');
+    const receipts = taken.map(
+      ({ message: { id }, providerId }): Receipt => ({ id, providerId, type: 'sent' }),
+    );
+    this.sinkOf(provider)(receipts).catch((error: unknown) =>
+      this.deps.log.warn({ err: error }, 'Messages stay unknown whose late answers could not be stored'),
     );
   };
 

@@ -126,6 +126,17 @@ describeWithDatabase('after a process is gone', (database) => {
     expect(events.map((event) => event.type)).toEqual(['accepted', 'unknown']);
   });
 
+  test('that a message was taken is known also from an answer which comes after the lane was taken over', async () => {
+    const second = await endInTheMiddle({ idempotent: false });
+    await until('it is known to be unknown', async () => (await rig.states()).doubt === 'unknown');
+    first.sms.release({ kind: 'accepted', providerId: 'p:doubt' });
+    await until('it is sent', async () => (await rig.states()).doubt === 'sent', 10_000);
+    await second.sms.report({ providerId: 'p:doubt', type: 'delivered' });
+    const { events } = await second.delivery.track(rig.workspaceId, 'doubt');
+    expect(events.map(({ type }) => type)).toEqual(['accepted', 'unknown', 'sent', 'delivered']);
+    expect(second.sms.taken).toEqual([]);
+  });
+
   test('a process that was only frozen sends nothing of a lane that another has taken over', async () => {
     first = await rig.process();
     first.sms.script = first.sms.hang;

@@ -276,7 +276,7 @@ export class ChannelDelivery {
   }
 }
 
-const STAYED: HandOverResult = { kind: 'stayed' };
+export const STAYED: HandOverResult = { kind: 'stayed' };
 
 function byPartition(entries: readonly Entry[]): Map<Partition, Entry[]> {
   const partitions = new Map<Partition, Entry[]>();

@@ -23,7 +23,8 @@ import type { Partition } from '../queue/partitions';
  *   unwanted  messages that were canceled meanwhile; the row does not let them go back among those that wait
  *
  * A crash leaves in doubt the messages of the row that are still due. A result is recorded only while the row is there,
- * so that after another process has settled the group, a late answer changes nothing.
+ * so that after another process has settled the group, a late answer changes nothing but that a message which was taken
+ * is no longer in doubt (receipts.ts).
  */
 export interface Group {
   readonly id: string;
