@@ -2,6 +2,7 @@ import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Message } from '../../contracts/send';
 import type { Channel } from '../../domain/channel';
 import { ANSWER_LOST, DomainError } from '../../domain/errors';
+import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { Provider } from '../../providers/provider';
 import { eventOf } from '../events/event-rows';
@@ -200,8 +201,8 @@ interface Ringing {
   provider_id: string;
 }
 
-/** A hand-over that was under way is recorded by then. */
-const SECOND_LOOK_MS = 2_000;
+/** A call that was being asked for is recorded by then, and a carrier that could not be asked is asked again. */
+const LOOKS_AFTER_MS = [2_000, 10_000, LIMITS.vendorAnswerMs + 5_000];
 
 export function createWithdrawals(deps: {
   db: Kysely<MessagingTables>;
@@ -210,11 +211,12 @@ export function createWithdrawals(deps: {
 }): Withdrawals {
   const { db, providerOf, log } = deps;
 
+  /** Asks for each of them that still rings, also if it was asked before: it would have ended, had its carrier done so. */
   async function withdraw(why: 'cancel' | 'hold', of: ReturnType<typeof sql>): Promise<void> {
     const { rows } = await sql<Ringing>`
-      update vendor_calls v set withdrawn = ${why}
+      update vendor_calls v set withdrawn = case when v.withdrawn = 'cancel' then 'cancel' else ${why} end
       from messages m
-      where m.id = v.message_id and ${of} and v.ended_at is null and v.withdrawn is null
+      where m.id = v.message_id and ${of} and v.ended_at is null
         and m.provider_id is not null and m.state = 'sent'
         and not v.facts @> '[{"kind": "answered"}]'
       returning m.provider, m.provider_id`.execute(db);
@@ -229,19 +231,36 @@ export function createWithdrawals(deps: {
     );
   }
 
+  function lookAgain(why: 'cancel' | 'hold', of: ReturnType<typeof sql>): void {
+    for (const afterMs of LOOKS_AFTER_MS) {
+      setTimeout(() => {
+        withdraw(why, of).catch((error: unknown) =>
+          log.warn({ err: error }, 'Ringing calls that are to be taken back could not be read'),
+        );
+      }, afterMs).unref();
+    }
+  }
+
+  async function mayRing(of: ReturnType<typeof sql>): Promise<boolean> {
+    const { rows } = await sql`
+      select from messages m where ${of} and m.channel = 'voice' and m.state in ('scheduled', 'accepted', 'sent')`.execute(
+      db,
+    );
+    return rows.length > 0;
+  }
+
   return {
-    ofMessage: (workspaceId, uid) =>
-      withdraw('cancel', sql`m.workspace_id = ${workspaceId} and m.uid = ${uid}`),
+    async ofMessage(workspaceId, uid) {
+      const own = sql`m.workspace_id = ${workspaceId} and m.uid = ${uid}`;
+      await withdraw('cancel', own);
+      if (await mayRing(own)) lookAgain('cancel', own);
+    },
     async ofTag(workspaceId, campaign) {
       const tag = sql`m.workspace_id = ${workspaceId} and m.campaign = ${campaign}`;
       await withdraw('hold', tag);
-      setTimeout(() => {
-        const held = sql`${tag} and exists (
-          select from holds h where h.workspace_id = m.workspace_id and h.campaign = m.campaign)`;
-        withdraw('hold', held).catch((error: unknown) =>
-          log.warn({ err: error }, 'Ringing calls of a held tag could not be read'),
-        );
-      }, SECOND_LOOK_MS).unref();
+      const held = sql`exists (
+        select from holds h where h.workspace_id = m.workspace_id and h.campaign = m.campaign)`;
+      lookAgain('hold', sql`${tag} and ${held}`);
     },
   };
 }

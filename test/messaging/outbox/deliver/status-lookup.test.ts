@@ -16,6 +16,7 @@ class Vendor extends ScriptedProvider {
   withdrawn: string[] = [];
   answer: LookUpResult = { kind: 'none' };
   breaksNext = false;
+  refusals = 0;
   async lookUp(message: InDoubt): Promise<LookUpResult> {
     this.asked.push(message);
     if (!this.breaksNext) return this.answer;
@@ -23,6 +24,7 @@ class Vendor extends ScriptedProvider {
     throw new Error('The answer cannot be read');
   }
   async withdraw(providerId: string): Promise<void> {
+    if (this.refusals-- > 0) throw new Error('The vendor cannot be asked');
     this.withdrawn.push(providerId);
   }
 }
@@ -174,15 +176,21 @@ describeWithDatabase('a vendor that is asked', (database) => {
     await rig.db.deleteFrom('vendor_doubts').execute();
   });
 
+  const call = (uid: string, campaign: string) =>
+    rig.sms(uid, {
+      ...{ channel: 'voice', to: '+12025550120', from: '+12125550100' },
+      ...{ 'template-id': template, params: {}, campaign },
+    });
+
   async function ringing(uid: string, campaign: string): Promise<string> {
-    const { id } = await one.delivery.accept(
-      rig.workspaceId,
-      rig.sms(uid, {
-        ...{ channel: 'voice', to: '+12025550120', from: '+12125550100' },
-        ...{ 'template-id': template, params: {}, campaign },
-      }),
-    );
+    const { id } = await one.delivery.accept(rig.workspaceId, call(uid, campaign));
     await until('it is handed over', async () => (await state(uid)) === 'sent');
+    await begin(id, uid);
+    return id;
+  }
+
+  /** As the vendor's provider writes it before it asks for the call. */
+  async function begin(id: string, uid: string): Promise<void> {
     await rig.db
       .insertInto('vendor_calls')
       .values({
@@ -195,7 +203,6 @@ describeWithDatabase('a vendor that is asked', (database) => {
         options: '{}',
       })
       .execute();
-    return id;
   }
 
   test('to take a call back that rings, by a cancel and by a hold, but none that is answered', async () => {
@@ -214,5 +221,28 @@ describeWithDatabase('a vendor that is asked', (database) => {
     await one.delivery.hold(rig.workspaceId, 'spring');
     expect(voice.withdrawn).toEqual([`p:${canceled}`, `p:${held}`]);
     await one.delivery.release(rig.workspaceId, 'spring');
+  });
+
+  test('again to take a call back that rings, when it could not be asked', async () => {
+    const canceled = await ringing('cancel2', 'other');
+    voice.refusals = 1;
+    await expect(one.delivery.cancel(rig.workspaceId, 'cancel2')).rejects.toThrow();
+    expect(voice.withdrawn).not.toContain(`p:${canceled}`);
+    await until('it is taken back', () => voice.withdrawn.includes(`p:${canceled}`), 5_000);
+    const held = await ringing('held2', 'autumn');
+    voice.refusals = 1;
+    await one.delivery.hold(rig.workspaceId, 'autumn');
+    await until('it is taken back', () => voice.withdrawn.includes(`p:${held}`), 5_000);
+    await one.delivery.release(rig.workspaceId, 'autumn');
+  });
+
+  test('to take a call back that was asked for as it was canceled', async () => {
+    voice.script = voice.hang;
+    const { id } = await one.delivery.accept(rig.workspaceId, call('begun', 'other'));
+    await until('it is asked for', () => voice.uids().includes('begun'));
+    await begin(id, 'begun');
+    await expect(one.delivery.cancel(rig.workspaceId, 'begun')).rejects.toThrow();
+    voice.release({ kind: 'accepted', providerId: `p:${id}` });
+    await until('it is taken back', () => voice.withdrawn.includes(`p:${id}`), 5_000);
   });
 });
