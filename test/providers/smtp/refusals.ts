@@ -76,7 +76,7 @@ export const REFUSALS: Refusal[] = [
     expected: transient('5.7.1'),
   },
   {
-    title: 'a sender without a mailbox, told at the recipient',
+    title: 'a sender without a mailbox, refused at the recipient',
     ...{
       at: 'rcpt',
       says: '550 5.1.0 <news@example.org>: Sender address rejected: User unknown',
@@ -85,7 +85,7 @@ export const REFUSALS: Refusal[] = [
     expected: transient('5.1.0'),
   },
   {
-    title: 'a sender without a mailbox, told in words alone',
+    title: 'a sender without a mailbox, refused in words alone',
     ...{
       at: 'rcpt',
       says: '550 Sender verify failed: user unknown',
@@ -94,7 +94,7 @@ export const REFUSALS: Refusal[] = [
     expected: transient('550'),
   },
   {
-    title: 'a sender without a mailbox, told at the sender',
+    title: 'a sender without a mailbox, refused at the sender',
     ...{
       at: 'mail',
       says: '550 5.1.1 User unknown',

@@ -335,7 +335,7 @@ describeWithDatabase('a call at Telnyx', (database) => {
     expect(placed().commands).toHaveLength(1);
   });
 
-  test('what Telnyx does not dial is told apart by the end of its words', async () => {
+  test('what Telnyx does not dial is distinguished by the end of its words', async () => {
     const kinds = await Promise.all(
       Object.keys(UNDIALLED).map(async (to) => [(await call(MENU, {}, to)).kind, UNDIALLED[to]]),
     );
