@@ -36,6 +36,13 @@ export function unsubscribeRoutes(links: Unsubscribe): (app: App) => void {
   const byLink = createRateWindow(LIMITS.unsubscribesPerMinute);
   const wrong = createRateWindow(LIMITS.wrongLinksPerMinute);
 
+  /** Returns whether the address gets no mail now. A block that another party made stays, and the page says so. */
+  const carryOut = async (wish: 'unsubscribe' | 'resubscribe', subscriber: Subscriber | undefined) => {
+    if (subscriber && wish === 'resubscribe') return (await links.resubscribe(subscriber)).isBlocked;
+    if (subscriber) await links.unsubscribe(subscriber);
+    return wish === 'unsubscribe';
+  };
+
   /** Before the body is read. */
   const findSubscriber = async (request: FastifyRequest, reply: FastifyReply) => {
     reply.headers(HEADERS);
@@ -81,11 +88,9 @@ export function unsubscribeRoutes(links: Unsubscribe): (app: App) => void {
         onRequest: findSubscriber,
       },
       async (request, reply) => {
-        const wish = request.body;
-        if (request.subscriber) await links[wish](request.subscriber);
-        if (prefersPage(request)) return sendPage(request, reply, wish === 'unsubscribe' ? 'done' : 'undone');
-        const message = wish === 'unsubscribe' ? 'Unsubscribed' : 'Subscribed again';
-        return answer(200, message, { unsubscribed: wish === 'unsubscribe' });
+        const unsubscribed = await carryOut(request.body, request.subscriber);
+        if (prefersPage(request)) return sendPage(request, reply, unsubscribed ? 'done' : 'undone');
+        return answer(200, unsubscribed ? 'Unsubscribed' : 'Subscribed again', { unsubscribed });
       },
     );
   };
@@ -154,7 +159,7 @@ const unsubscribeByLink: Operation = {
   tag: 'Suppression',
   summary: 'Unsubscribe by the link in a mail',
   description:
-    'One-click unsubscribing (RFC 8058), for the mail program or its service: no cookie, no redirection, and repeating it is harmless. From then on the workspace sends no email to the address, from any sender. With `action=resubscribe`, which is what the page offers afterwards, that block is lifted again, and no other.',
+    'One-click unsubscribing (RFC 8058), for the mail program or its service: no cookie, no redirection, and repeating it is harmless. From then on the workspace sends no email to the address, from any sender. With `action=resubscribe`, which is what the page offers afterwards, that block is lifted again, and no other; `unsubscribed` stays true where another one keeps mail from the address.',
   parameters: { token: EXAMPLE.unsubscribeToken },
   body: {
     content: {

@@ -131,8 +131,11 @@ describeWithDatabase('the link that unsubscribes', (database) => {
         })
         .execute();
       await post();
-      await post('action=resubscribe');
+      const back = await post('action=resubscribe', BROWSER);
       expect(await blocks()).toMatchObject([{ source, reason: 'kept' }]);
+      // What stays is said, because no mail comes.
+      expect(back.body).toContain('You are unsubscribed');
+      expect((await post('action=resubscribe')).body).toMatchObject({ data: { unsubscribed: true } });
     }
   });
 

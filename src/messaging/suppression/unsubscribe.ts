@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { MessagingTables } from '../model/tables';
 import { liftSuppressions } from './lift-suppressions';
+import { isSuppressed } from './suppression-check';
 import { upsertSuppressions } from './suppression-rows';
 import type { Subscriber, UnsubscribeTokens } from './unsubscribe-tokens';
 
@@ -10,8 +11,11 @@ export interface Unsubscribe {
   subscriberOf(token: string): Subscriber | undefined;
   /** Stops all mail of this workspace to the address, from every sender. */
   unsubscribe(subscriber: Subscriber): Promise<void>;
-  /** Lifts only what `unsubscribe` made; a complaint or a bounce stays. */
-  resubscribe(subscriber: Subscriber): Promise<void>;
+  /**
+   * Lifts only what `unsubscribe` made; a complaint or a bounce stays. Returns whether the address gets no mail
+   * because of another block.
+   */
+  resubscribe(subscriber: Subscriber): Promise<{ isBlocked: boolean }>;
 }
 
 export function createUnsubscribe({
@@ -30,6 +34,14 @@ export function createUnsubscribe({
     async resubscribe({ workspaceId, address }) {
       const made = sql<boolean>`sender = '' and source = 'unsubscribe'`;
       await liftSuppressions(db, { workspaceId, address, channel: 'email' }, made, 'page');
+      const { rows } = await sql<{ isBlocked: boolean }>`
+        select ${isSuppressed(workspaceId, { channel: sql`'email'`, to: sql`${address}::text`, from: EVERY_SENDER })} as "isBlocked"`.execute(
+        db,
+      );
+      return { isBlocked: rows[0]?.isBlocked === true };
     },
   };
 }
+
+/** A link is of a workspace: blocks of one sender alone leave the others. */
+const EVERY_SENDER = sql`''::text`;
