@@ -81,8 +81,9 @@ export function policyOf({
   approval,
 }: Draft): SetPolicyData['body'] {
   const lines = (text: string) => {
-    const found = text.split(/[\n,]+/).map((line) => line.trim());
-    const filled = found.filter(Boolean);
+    // A comma may stand in a name, before the address in angle brackets.
+    const found = text.split('\n').flatMap((line) => (line.includes('<') ? [line] : line.split(',')));
+    const filled = found.map((one) => one.trim()).filter(Boolean);
     return filled.length === 0 ? null : filled;
   };
   const allowed = { email: lines(senders.email), sms: lines(senders.sms), voice: lines(senders.voice) };
