@@ -102,7 +102,8 @@ export class Dispatcher {
     const isOut = (way: string) => !this.ways.has(way) || this.down.includes(way);
     const onUnused = (entry: Entry) => this.admission.giveBackSoon(entry);
     this.queue = new OutboxQueue({ limits, holds, wayOf: deps.wayOf, isOut, onUnused });
-    this.admission = new Admission({ queue: this.queue, limits, log, wake: this.wake });
+    const isOpen = (way: string) => this.ways.takes(way);
+    this.admission = new Admission({ queue: this.queue, limits, log, isOpen, wake: this.wake });
     this.poller = new DuePoller({ db, queue: this.queue, log, wake: this.wake });
     this.ways = new Ways({
       ...{ wayOf: deps.wayOf, log },

@@ -3,7 +3,7 @@ import type { HandOverResult } from '../../../src/providers/provider';
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
-import { createOutboxRig, type OutboxRig } from '../outbox-rig';
+import { addTemplate, createOutboxRig, type OutboxRig } from '../outbox-rig';
 import { ScriptedProvider } from '../scripted-provider';
 import { type AccountsRig, createAccountsRig } from './accounts-rig';
 
@@ -46,6 +46,30 @@ describeWithDatabase('accounts at carriers', (database) => {
     await until('it is recorded', async () => (await rig.states())['+44-0'] === 'sent');
     const { provider } = await delivery.track(rig.workspaceId, '+44-0');
     expect(provider).toBe(`http:${british.id}`);
+  });
+
+  test('a refused account keeps no place of a sender’s calls from another account', async () => {
+    const template = await addTemplate(rig.db, rig.workspaceId, { channel: 'voice', body: '<Response/>' });
+    const british = await owner.make({ channels: ['voice'] });
+    await owner.routes.put([{ channel: 'voice', toPrefix: '+44', accounts: to(british) }]);
+    const refusing = new ScriptedProvider('voice', {}, providerName(british));
+    refusing.script = () => REFUSED;
+    const { delivery, voice } = await rig.process(
+      {},
+      { carriers: owner.carriers(() => refusing), senderLimits: { voice: { concurrentCalls: 2 } } },
+    );
+    const calls = (prefix: '+44' | '+1', count: number) =>
+      bulk(prefix, count, { channel: 'voice', from: '+12125550100', 'template-id': template, params: {} });
+    await delivery.acceptMany(rig.workspaceId, calls('+44', 100));
+    await until('the account is paused', () =>
+      delivery.accounts().some(({ account, state }) => account === british.id && state === 'paused'),
+    );
+    await delivery.acceptMany(rig.workspaceId, calls('+1', 5));
+    for (let i = 0; i < 5; i++) {
+      await until('the next is placed', () => voice.taken.length > i, 3_000);
+      await until('it is recorded', async () => (await rig.states())[voice.uids()[i] ?? ''] === 'sent');
+      await voice.report({ id: voice.taken[i]?.id, type: 'completed' });
+    }
   });
 
   test('a refused account holds up nothing of another, even of the same campaign and sender', async () => {

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { SenderLimits } from '../../../src/domain/sender-limit';
 import type { HandOver } from '../../../src/providers/provider';
@@ -172,6 +173,24 @@ describeWithDatabase('a limited sender', (database) => {
     });
     await until('the other is offered again', () => clocked(second).length >= 2, 10_000);
     expect(clocked(second).map(({ uid }) => uid)).toEqual(['old0000', 'old0001']);
+  });
+
+  test.each(['refused', 'silent'])('is no faster after its account was %s for a while', async (how) => {
+    const limit = { rate: 20, burst: 10 };
+    const sms = new Clocked('sms', { answersEach: true, parallel: 5, batchMax: 1 });
+    const one = await rig.process({ sms }, { senderLimits: { sms: limit } });
+    sms.script = () =>
+      how === 'silent' ? sms.hang() : { kind: 'account', code: 'http_401', message: 'Wrong key' };
+    await accept(one, texts('m', 200));
+    await until('it has begun', () => sms.at.length > 0);
+    await delay(6_000);
+    sms.at.splice(0);
+    sms.script = ({ id }) => ({ kind: 'accepted', providerId: `p:${id}` });
+    sms.release({ kind: 'accepted', providerId: 'p' });
+    await until('some have left', () => clocked(one).length >= 80, 20_000);
+    // What was let go before is as much as leaves within a second.
+    expect(excess(clocked(one), limit)).toBeLessThanOrEqual(limit.rate);
+    await rig.db.deleteFrom('messages').where('uid', 'like', 'm%').execute();
   });
 
   test('pays for an SMS by its segments', async () => {

@@ -76,6 +76,11 @@ export class Ways {
     return this.ways.has(id);
   }
 
+  /** Whether messages may leave by it now. */
+  takes(id: string): boolean {
+    return this.ways.get(id)?.delivery.isOpen(Date.now()) ?? false;
+  }
+
   all(): IterableIterator<ChannelWay> {
     return this.ways.values();
   }

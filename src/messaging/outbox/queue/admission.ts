@@ -2,7 +2,7 @@ import type { Log } from '../../../log';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { SenderLimits } from '../../senders/sender-limits';
 import type { OutboxQueue, RestrainedSender } from './outbox-queue';
-import { type Entry, keyOfEntry } from './window';
+import type { Entry } from './window';
 
 /** As many as one asking for tokens takes of a sender. */
 const ASK_MAX = 500;
@@ -20,6 +20,8 @@ export class Admission {
       queue: OutboxQueue;
       limits: Pick<SenderLimits, 'take' | 'giveBack' | 'queueMax'>;
       log: Log;
+      /** Whether messages may leave by the way now: what is granted to others waits as long, and is no use to those who could. */
+      isOpen(way: string): boolean;
       /** Something may be ready that was not. */
       wake(): void;
     },
@@ -28,11 +30,14 @@ export class Admission {
   /** Asks for what could be granted now, and answers when the next sender may be asked again. */
   pump(nowMs: number): number {
     let nextAtMs = Number.POSITIVE_INFINITY;
-    for (const sender of this.deps.queue.restrained()) {
+    const { queue, isOpen } = this.deps;
+    queue.takeGrantsBack(isOpen);
+    for (const sender of queue.restrained()) {
       if (sender.asking) continue;
       if (sender.queue.size() === 0) {
-        if (sender.resumeAtMs <= nowMs) this.deps.queue.forgetSender(sender.key);
-      } else if (sender.resumeAtMs > nowMs) nextAtMs = Math.min(nextAtMs, sender.resumeAtMs);
+        if (sender.resumeAtMs <= nowMs && sender.unspent === 0) queue.forgetSender(sender);
+      } else if (!isOpen(sender.way) || this.mayAsk(sender) <= 0) continue;
+      else if (sender.resumeAtMs > nowMs) nextAtMs = Math.min(nextAtMs, sender.resumeAtMs);
       else void this.ask(sender);
     }
     return nextAtMs;
@@ -59,12 +64,20 @@ export class Admission {
     this.unused.push(entry);
   }
 
+  /**
+   * For how many messages. What was granted and has not left is as much as may leave within a second: a slow carrier would
+   * otherwise gather more and more, and have all of it at once when it is quicker again.
+   */
+  private mayAsk({ key, unspent }: RestrainedSender): number {
+    return Math.min(ASK_MAX, (this.deps.limits.queueMax(key) ?? ASK_MAX) - unspent);
+  }
+
   private async ask(sender: RestrainedSender): Promise<void> {
     const { queue, limits, log, wake } = this.deps;
     sender.asking = true;
     const free: Entry[] = [];
     const chargeable: Entry[] = [];
-    const max = Math.min(ASK_MAX, limits.queueMax(sender.key) ?? ASK_MAX);
+    const max = this.mayAsk(sender);
     for (let entry = sender.queue.take(); entry; entry = sender.queue.take()) {
       if (entry.state === 'gone') continue;
       if (queue.isHeld(entry)) queue.evict(entry);
@@ -77,15 +90,15 @@ export class Admission {
       log.warn({ err: error }, 'The limit of a sender could not be read; trying again');
       return { granted: 0, waitMs: TROUBLE_PAUSE_MS };
     });
-    queue.grant(free.filter(isWaiting), false);
+    queue.grant(free.filter(isWaiting));
     const granted = chargeable.slice(0, turn.granted);
     const living = granted.filter(isWaiting);
-    queue.grant(living, true);
+    queue.grant(living, sender);
     const gone = granted.filter((entry) => !isWaiting(entry));
     for (const entry of gone) entry.charged = true;
     await this.giveBack(gone);
     const waiting = chargeable.slice(turn.granted).filter(isWaiting);
-    sender.queue.putBack(waiting, keyOfEntry);
+    queue.returnToQueues(waiting);
     sender.resumeAtMs = waiting.length === 0 ? 0 : Date.now() + turn.waitMs;
     sender.asking = false;
     wake();

@@ -14,7 +14,7 @@ import { type Entry, keyOf, keyOfEntry, newWindow, type Window } from './window'
  * this file, which is long because of that.
  *
  * A message waits in one of two places: among those that could leave, in the order of fair-queue.ts; or, when its
- * sender is restrained, among those of its sender, until the sender is granted a token for it (admission.ts).
+ * sender is restrained, among those of its sender by the same way, until a token is granted for it (admission.ts).
  */
 export class OutboxQueue {
   private readonly inHand = new Map<string, Entry>();
@@ -22,7 +22,10 @@ export class OutboxQueue {
   /** By way, like `shares`: what waits for one account takes nothing from what waits for another. */
   private ready = new Map<string, FairQueue<Entry>>();
   private readonly shares = new WayShares();
-  private readonly senders = new Map<string, RestrainedSender>();
+  /** By way and sender, because what an account that takes nothing keeps waiting must not stand before the rest. */
+  private senders = new Map<string, RestrainedSender>();
+  /** Ways for which tokens were granted to messages that wait. */
+  private readonly granted = new Set<string>();
   private readonly watchers = new Set<Set<string>>();
   /** Windows of which the table holds more, now or later. */
   readonly unread = new Set<Window>();
@@ -109,7 +112,7 @@ export class OutboxQueue {
       if (entry.state === 'gone') continue;
       const sender = entry.admitted ? undefined : this.deps.limits.keyOf(entry.message);
       if (this.isHeld(entry)) this.evict(entry);
-      else if (sender !== undefined) this.senderNamed(sender).queue.push(keyOf(entry.message), entry);
+      else if (sender !== undefined) this.senderOf(sender, way).queue.push(keyOf(entry.message), entry);
       else {
         this.leaveWindow(entry);
         taken.push(entry);
@@ -120,19 +123,15 @@ export class OutboxQueue {
 
   /** They were taken and did not leave: to the front of their flows. */
   putBack(entries: readonly Entry[]): void {
-    const returned = new Map<FairQueue<Entry>, Entry[]>();
+    const returned: Entry[] = [];
     for (const entry of entries) {
-      if (entry.partition.lost || entry.state === 'gone') {
-        this.depart(entry);
-        continue;
+      if (entry.partition.lost || entry.state === 'gone') this.depart(entry);
+      else {
+        this.join(this.windowOf(entry.partition, entry.message), entry);
+        returned.push(entry);
       }
-      this.join(this.windowOf(entry.partition, entry.message), entry);
-      const queue = this.queueOf(entry.message);
-      const ofQueue = returned.get(queue);
-      if (ofQueue) ofQueue.push(entry);
-      else returned.set(queue, [entry]);
     }
-    for (const [queue, ofQueue] of returned) queue.putBack(ofQueue, keyOfEntry);
+    this.returnToQueues(returned);
   }
 
   /** From here on the table alone knows these. */
@@ -153,6 +152,7 @@ export class OutboxQueue {
         stays: false,
         admitted: true,
         charged: false,
+        grantedBy: undefined,
       };
       this.inHand.set(message.id, entry);
       return entry;
@@ -209,12 +209,36 @@ export class OutboxQueue {
     return this.senders.values();
   }
 
-  /** Messages of a restrained sender that may leave now. */
-  grant(entries: readonly Entry[], charged: boolean): void {
+  /** Messages of a restrained sender that may leave now; without one, they need no token. */
+  grant(entries: readonly Entry[], by?: RestrainedSender): void {
     for (const entry of entries) {
       entry.admitted = true;
-      entry.charged = charged;
-      this.readyFor(entry.message).push(keyOf(entry.message), entry);
+      entry.charged = by !== undefined;
+      entry.grantedBy = by;
+      const way = this.deps.wayOf(entry.message);
+      if (by) {
+        by.unspent += 1;
+        this.granted.add(way);
+      }
+      this.readyOf(way).push(keyOf(entry.message), entry);
+    }
+  }
+
+  /**
+   * Where a way takes nothing for now, what was granted to its messages is of use to others of their senders. It would grow
+   * for as long as that lasts, and then leave all at once.
+   */
+  takeGrantsBack(isOpen: (way: string) => boolean): void {
+    for (const way of this.granted) {
+      if (isOpen(way)) continue;
+      this.granted.delete(way);
+      const entries = this.readyOf(way).remove(({ charged, state }) => charged && state === 'waiting');
+      for (const entry of entries) {
+        spend(entry);
+        this.deps.onUnused(entry);
+        entry.admitted = false;
+      }
+      this.returnToQueues(entries);
     }
   }
 
@@ -236,7 +260,18 @@ export class OutboxQueue {
     for (const queue of before.values()) {
       for (let entry = queue.take(); entry; entry = queue.take()) {
         if (entry.state === 'gone') continue;
-        this.readyFor(entry.message).push(keyOf(entry.message), entry);
+        const way = this.deps.wayOf(entry.message);
+        if (entry.charged) this.granted.add(way);
+        this.readyOf(way).push(keyOf(entry.message), entry);
+      }
+    }
+    const senders = this.senders;
+    this.senders = new Map();
+    // One that asks has its messages in hand, and puts back there those that are not granted.
+    for (const [id, sender] of senders) if (sender.asking) this.senders.set(id, sender);
+    for (const { queue } of senders.values()) {
+      for (const entry of queue.remove(({ state }) => state !== 'gone')) {
+        this.queueOf(entry.message).push(keyOf(entry.message), entry);
       }
     }
     for (const window of this.windows.values()) {
@@ -258,8 +293,8 @@ export class OutboxQueue {
     for (const { way } of this.windows.values()) this.shares.addFlows(way, 1);
   }
 
-  forgetSender(key: string): void {
-    this.senders.delete(key);
+  forgetSender({ key, way }: RestrainedSender): void {
+    this.senders.delete(`${way} ${key}`);
   }
 
   isHeld({ message }: Entry): boolean {
@@ -300,7 +335,7 @@ export class OutboxQueue {
     };
     const sender = this.deps.limits.keyOf(sent);
     if (sender === undefined) return share;
-    const waiting = this.senders.get(sender)?.queue.size() ?? 0;
+    const waiting = this.senders.get(`${way} ${sender}`)?.queue.size() ?? 0;
     const max = this.deps.limits.queueMax(sender) ?? share;
     return Math.min(share, Math.max(waiting === 0 ? 1 : 0, max - waiting + count));
   }
@@ -347,6 +382,7 @@ export class OutboxQueue {
       stays: false,
       admitted: false,
       charged: false,
+      grantedBy: undefined,
     };
     this.inHand.set(message.id, entry);
     this.join(window, entry);
@@ -367,6 +403,7 @@ export class OutboxQueue {
     if (!window) return;
     entry.window = undefined;
     entry.state = 'taken';
+    spend(entry);
     window.count -= 1;
     if (entry.stays) window.staying -= 1;
     entry.stays = false;
@@ -401,11 +438,20 @@ export class OutboxQueue {
   /** Where it waits: with all that could leave, or with its restrained sender. */
   private queueOf(message: OutgoingMessage): FairQueue<Entry> {
     const sender = this.deps.limits.keyOf(message);
-    return sender === undefined ? this.readyFor(message) : this.senderNamed(sender).queue;
+    const way = this.deps.wayOf(message);
+    return sender === undefined ? this.readyOf(way) : this.senderOf(sender, way).queue;
   }
 
-  private readyFor(message: OutgoingMessage): FairQueue<Entry> {
-    return this.readyOf(this.deps.wayOf(message));
+  /** Each to the front of its flow: where it waits may have changed since it was taken out. */
+  returnToQueues(entries: readonly Entry[]): void {
+    const returned = new Map<FairQueue<Entry>, Entry[]>();
+    for (const entry of entries) {
+      const queue = this.queueOf(entry.message);
+      const ofQueue = returned.get(queue);
+      if (ofQueue) ofQueue.push(entry);
+      else returned.set(queue, [entry]);
+    }
+    for (const [queue, ofQueue] of returned) queue.putBack(ofQueue, keyOfEntry);
   }
 
   private readyOf(way: string): FairQueue<Entry> {
@@ -416,11 +462,19 @@ export class OutboxQueue {
     return queue;
   }
 
-  private senderNamed(key: string): RestrainedSender {
-    const known = this.senders.get(key);
+  private senderOf(key: string, way: string): RestrainedSender {
+    const id = `${way} ${key}`;
+    const known = this.senders.get(id);
     if (known) return known;
-    const sender: RestrainedSender = { key, queue: new FairQueue(), asking: false, resumeAtMs: 0 };
-    this.senders.set(key, sender);
+    const sender: RestrainedSender = {
+      key,
+      way,
+      queue: new FairQueue(),
+      asking: false,
+      resumeAtMs: 0,
+      unspent: 0,
+    };
+    this.senders.set(id, sender);
     return sender;
   }
 }
@@ -430,8 +484,16 @@ export const ANY_TIME = 0;
 
 export interface RestrainedSender {
   readonly key: string;
+  readonly way: string;
   readonly queue: FairQueue<Entry>;
   /** True while permits are requested for some of its messages; no other message is taken until the answer comes. */
   asking: boolean;
   resumeAtMs: number;
+  /** Messages that were granted a token and wait for their way. */
+  unspent: number;
+}
+
+function spend(entry: Entry): void {
+  if (entry.grantedBy) entry.grantedBy.unspent -= 1;
+  entry.grantedBy = undefined;
 }

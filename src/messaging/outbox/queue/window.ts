@@ -1,6 +1,7 @@
 import type { Channel } from '../../../domain/channel';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { FlowKey } from './fair-queue';
+import type { RestrainedSender } from './outbox-queue';
 import type { Partition } from './partitions';
 
 /**
@@ -47,6 +48,8 @@ export interface Entry {
   /** It need not ask for its sender's limit; `charged`, because a token was taken for it. */
   admitted: boolean;
   charged: boolean;
+  /** While it waits with a token: the sender to whom it was granted. */
+  grantedBy: RestrainedSender | undefined;
 }
 
 export const keyOf = (message: OutgoingMessage): FlowKey => ({
