@@ -27,6 +27,8 @@ export class OutboxQueue {
   /** Ways for which tokens were granted to messages that wait. */
   private readonly granted = new Set<string>();
   private readonly watchers = new Set<Set<string>>();
+  /** When a way is next looked for a probe, because none of all that waits could be one. By the monotonic clock. */
+  private readonly probeAgainAt = new Map<string, number>();
   /** Windows of which the table holds more, now or later. */
   readonly unread = new Set<Window>();
 
@@ -244,17 +246,21 @@ export class OutboxQueue {
 
   /** One message that would have this way if it were not down goes there, to find out whether it still is. */
   sendProbe(way: string, prefers: (message: OutgoingMessage) => boolean): void {
-    if (this.readyCount(way) > 0) return;
+    const beganAt = performance.now();
+    if (this.readyCount(way) > 0 || beganAt < (this.probeAgainAt.get(way) ?? 0)) return;
     for (const queue of this.ready.values()) {
       const probe = queue.takeOne((entry) => entry.state !== 'gone' && prefers(entry.message));
       if (!probe) continue;
       this.readyOf(way).push(keyOf(probe.message), probe);
       return;
     }
+    const tookMs = performance.now() - beganAt;
+    this.probeAgainAt.set(way, beganAt + tookMs * PROBE_SHARE);
   }
 
   /** Routes or accounts have changed: what waits is sorted anew, each flow in its order. */
   reroute(): void {
+    this.probeAgainAt.clear();
     const before = this.ready;
     this.ready = new Map();
     for (const queue of before.values()) {
@@ -478,6 +484,9 @@ export class OutboxQueue {
     return sender;
   }
 }
+
+/** An account that is down may have no messages left for as long as it is, while others have thousands in memory. */
+const PROBE_SHARE = 50;
 
 /** The time of a message that may have been due for long. */
 export const ANY_TIME = 0;

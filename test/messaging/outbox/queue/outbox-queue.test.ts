@@ -55,3 +55,29 @@ describe('a message that is accepted during a reading', () => {
     expect([taken(), queue.unread.has(window())]).toEqual([[], true]);
   });
 });
+
+test('a probe that none of many messages can be is looked for a fiftieth of the time', () => {
+  const queue = new OutboxQueue({
+    limits: { keyOf: () => undefined, queueMax: () => undefined },
+    holds: { isHeld: () => false },
+    wayOf: ({ channel }) => channel,
+    isOut: () => false,
+    onUnused: () => undefined,
+  });
+  const ids = Array.from({ length: 500 }, (_, i) => `m${i}`);
+  queue.offer(LANE, ids.map(message), 1);
+  let looks = 0;
+  const beganAt = performance.now();
+  let turns = 0;
+  for (; performance.now() < beganAt + 200; turns++) {
+    queue.sendProbe('down', () => {
+      looks += 1;
+      return false;
+    });
+  }
+  expect(looks / ids.length).toBeGreaterThan(1);
+  expect(looks / ids.length).toBeLessThan(turns / 10);
+  queue.reroute();
+  queue.sendProbe('down', ({ id }) => id === 'm7');
+  expect(queue.readyCount('down')).toBe(1);
+});
