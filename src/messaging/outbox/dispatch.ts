@@ -220,10 +220,8 @@ export class Dispatcher {
     this.lookAtAccounts(now);
     let nextAtMs = Math.min(now + SLEEP_MAX_MS, this.admission.pump(now));
     for (const { delivery } of this.ways.all()) nextAtMs = Math.min(nextAtMs, delivery.pump(now));
-    nextAtMs = Math.min(
-      nextAtMs,
-      this.poller.pump(now, (window) => this.ways.isOpen(window, now)),
-    );
+    const readAtMs = this.poller.pump(now, (window) => this.ways.isOpen(window, now));
+    nextAtMs = Math.min(nextAtMs, readAtMs);
     clearTimeout(this.timer);
     this.timer = setTimeout(this.wake, Math.max(1, nextAtMs - now));
     this.timer.unref();
@@ -358,14 +356,10 @@ export class Dispatcher {
     const notCalled = attemptResults.filter(
       ({ message, state }) => message.channel === 'voice' && !mayRing(state),
     );
-    await limits
-      .callsEnded(
-        workspaceId,
-        notCalled.map(({ message }) => message.id),
-      )
-      .catch((error: unknown) => {
-        log.warn({ err: error }, 'Calls that were not placed still count towards sender limits');
-      });
+    const ids = notCalled.map(({ message }) => message.id);
+    await limits.callsEnded(workspaceId, ids).catch((error: unknown) => {
+      log.warn({ err: error }, 'Calls that were not placed still count towards sender limits');
+    });
     // An early receipt may end a doubt.
     const offered = attemptResults.filter(({ state }) => state === 'sent' || state === 'unknown');
     if (offered.length === 0) return;
@@ -385,15 +379,18 @@ export class Dispatcher {
   }
 
   private notOurs(results: readonly Recorded[]): void {
-    const entries = results.flatMap(({ attemptResult }) => this.queue.taken(attemptResult.message.id) ?? []);
+    const entries = results.flatMap(({ attemptResult: { message, state } }) => {
+      const entry = this.queue.taken(message.id);
+      if (entry && mayRing(state)) entry.charged = false;
+      return entry ?? [];
+    });
     for (const { partition } of entries) if (!partition.lost) this.poller.lookUp(partition);
     this.letGo(entries);
-    const [group] = results.flatMap((one) => one.group ?? []);
-    const late = results.flatMap((one) => (one.group ? one.attemptResult : []));
-    if (group) this.deps.events.onLate(group.provider, late);
+    const late = results.map(({ attemptResult }) => attemptResult);
+    this.deps.events.onLate(results[0]?.group?.provider ?? '', late);
     this.wake();
   }
 }
 
-/** An unknown call may be under way; its place is free when a receipt says so, or its time is over. */
+/** It may be with the carrier, so that what was granted is spent. A call's place is free when a receipt says so, or its time is over. */
 const mayRing = (state: AttemptResult['state']) => state === 'sent' || state === 'unknown';

@@ -311,6 +311,29 @@ describeWithDatabase('a limited sender', (database) => {
     expect(voice.uids()).toEqual(['first', 'a', 'b', 'c']);
   });
 
+  test('counts calls also that another process has settled before their answers came', async () => {
+    const template = await addTemplate(rig.db, rig.workspaceId, { channel: 'voice', body: '<Response/>' });
+    const call = (uid: string) => ({
+      ...rig.sms(uid, { 'template-id': template }),
+      channel: 'voice' as const,
+      from: '+12025550100',
+    });
+    const first = await start({ voice: { concurrentCalls: 2 } });
+    first.voice.script = first.voice.hang;
+    await accept(first, [call('a'), call('b')]);
+    await until('two are under way', () => first.voice.taken.length === 2);
+    await endLeases(rig.db);
+    const second = await start({ voice: { concurrentCalls: 2 } });
+    await untilAllAre('unknown');
+    first.voice.release({ kind: 'accepted', providerId: 'p' });
+    await untilAllAre('sent');
+    await accept(second, [call('c')]);
+    await delay(1_500);
+    expect(second.voice.uids()).toEqual([]);
+    await second.voice.report({ id: first.voice.taken[0]?.id, type: 'completed' });
+    await until('the next is placed', () => second.voice.taken.length === 1);
+  });
+
   test('is asked about in the database only when it is limited', async () => {
     const one = await start();
     await accept(one, texts('m', 100));
