@@ -100,7 +100,10 @@ export async function checkInvariants({
   const recipientsKnown = new Set([...known].map(recipientOf));
   for (const uid of taken.keys()) {
     if (!known.has(uid) && !recipientsKnown.has(recipientOf(uid)))
-      report('the ledger equals the carrier', `${uid} was taken and is nobody's`);
+      report(
+        'the ledger equals the carrier',
+        `${uid} was taken, and is of no recipient and no single message`,
+      );
   }
   for (const ms of resumedMs) {
     if (ms > RESUME_LIMIT_MS) report('progress resumes within 60 s of healing', `after ${ms} ms`);
