@@ -188,7 +188,7 @@ class PageSender {
     const messages = ready.map((recipient) => toMessage(run, page, recipient, context.rule));
     const stop = able.has('bulk') ? undefined : this.stops.attend(run.workspaceId);
     const answers = await gateway
-      .send(messages, stop?.isStopped)
+      .send(messages, stop?.signal)
       .finally(() => {
         stop?.end();
         lots.end();

@@ -20,6 +20,7 @@ import { inParallel } from '../domain/in-parallel';
 import { LIMITS } from '../domain/limits';
 import type { Capability, Gateway } from '../gateway/gateway';
 import { type GatewayOptions, openGateway } from '../gateway/http-gateway';
+import { SendThread } from '../gateway/send-thread';
 import { serviceAccess } from '../gateway/service-access';
 import type { Log } from '../log';
 import { admitCampaigns, campaignClient, type ReplacedKey } from '../messaging/access/installation-secret';
@@ -61,6 +62,7 @@ export function openServiceGateways(parts: ServiceParts, shutdown: Shutdown): Se
   const accounts = readServiceAccounts(parts.config.service.credentialsFile);
   const belongs = accountOfVariables(parts);
   const opened = new Map<string, Gateway>();
+  const sendThread = new SendThread();
   shutdown.add('gateways', async () => {
     await Promise.all([...opened.values()].map((gateway) => gateway.close()));
   });
@@ -81,7 +83,7 @@ export function openServiceGateways(parts: ServiceParts, shutdown: Shutdown): Se
     const { traceHeaders, own } = parts;
     const isOwn = !isElsewhere(parts.config.service) && !isElsewhere(account);
     return openGateway({
-      ...{ beforeToken, traceHeaders, ownHeaders: isOwn ? own.headers : undefined },
+      ...{ beforeToken, traceHeaders, sendThread, ownHeaders: isOwn ? own.headers : undefined },
       ...gatewayOptions(parts, workspaceId, account),
     });
   };

@@ -17,10 +17,9 @@ export interface Gateway {
   checkSending(messages: SendingQuestion): Promise<SendingFinding[]>;
   /**
    * Sends one message or many. Returns one result each, in order, and never throws because of a message. Where
-   * messages go in single requests, `isStopped` is asked right before each; messages not sent by then get
-   * `later`.
+   * messages go in single requests, none leaves after `stopped`; messages not sent by then get `later`.
    */
-  send(messages: readonly OutgoingMessage[], isStopped?: () => boolean): Promise<SendAnswer[]>;
+  send(messages: readonly OutgoingMessage[], stopped?: AbortSignal): Promise<SendAnswer[]>;
   /** How much the service's outbox takes now. A service that reports nothing about it takes everything. */
   readonly room: Room;
   /** Needs `events`. Waits up to `waitSeconds` for new events. */

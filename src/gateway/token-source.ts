@@ -35,7 +35,7 @@ export class TokenSource {
 
   /** The present token, if there is one that can be used without waiting. */
   get valid(): Token | undefined {
-    return this.current && !this.nearlyOver(this.current) ? this.current : undefined;
+    return this.current && Date.now() < this.endOf(this.current) ? this.current : undefined;
   }
 
   async get(): Promise<Token> {
@@ -70,10 +70,10 @@ export class TokenSource {
     return true;
   }
 
-  /** For short-lived tokens the margin is a tenth of their lifetime, because the usual margin would be most of it. */
-  private nearlyOver(token: Token): boolean {
+  /** Milliseconds since the epoch from which a new token is fetched. For short-lived tokens the margin is a tenth of their lifetime, because the usual margin would be most of it. */
+  endOf(token: Token): number {
     const margin = Math.min(REFRESH_AHEAD_MS, (token.expiresAt - token.fetchedAt) / 10);
-    return Date.now() >= Math.max(token.expiresAt - margin, token.fetchedAt + LEAST_USE_MS);
+    return Math.max(token.expiresAt - margin, token.fetchedAt + LEAST_USE_MS);
   }
 }
 

@@ -103,26 +103,24 @@ const LOOK_MS = 400;
  * made while there are no such chunks.
  */
 export class StopWatch {
-  private stopped: ReadonlySet<string> = new Set();
-  private attending = 0;
+  private readonly attending = new Set<{ workspaceId: string; stop: AbortController }>();
   private timer: NodeJS.Timeout | undefined;
   private isLooking = false;
 
   constructor(private readonly db: Kysely<CampaignTables>) {}
 
-  /** Until the answer's `end` is called. */
-  attend(workspaceId: string): { isStopped(): boolean; end(): void } {
-    this.attending += 1;
+  /** The signal comes when the workspace is stopped, until `end` is called. */
+  attend(workspaceId: string): { signal: AbortSignal; end(): void } {
+    const chunk = { workspaceId, stop: new AbortController() };
+    this.attending.add(chunk);
     this.timer ??= setInterval(() => void this.look(), LOOK_MS).unref();
     return {
-      isStopped: () => this.stopped.has(workspaceId),
+      signal: chunk.stop.signal,
       end: () => {
-        this.attending -= 1;
-        if (this.attending > 0) return;
+        this.attending.delete(chunk);
+        if (this.attending.size > 0) return;
         clearInterval(this.timer);
         this.timer = undefined;
-        // A chunk that begins later has read the run's row, and is stopped by that.
-        this.stopped = new Set();
       },
     };
   }
@@ -131,8 +129,11 @@ export class StopWatch {
     if (this.isLooking) return;
     this.isLooking = true;
     try {
+      // A chunk that begins after the statement has read the run's row, and is stopped by that.
+      const chunks = [...this.attending];
       const { rows } = await stoppedWorkspaces().execute(this.db);
-      if (this.attending > 0) this.stopped = new Set(rows.map(({ workspace_id }) => workspace_id));
+      const stopped = new Set(rows.map(({ workspace_id }) => workspace_id));
+      for (const { workspaceId, stop } of chunks) if (stopped.has(workspaceId)) stop.abort();
     } catch {
       // The chunk cannot be recorded either, and the next look comes soon.
     } finally {

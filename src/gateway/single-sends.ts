@@ -1,0 +1,87 @@
+import type { SendAnswer } from './gateway';
+import { lostAnswer, NOT_SENT } from './send-answer';
+import type { SendPool } from './send-thread';
+import type { Token, TokenSource } from './token-source';
+import { type HttpAnswer, NoAnswer } from './transport';
+
+interface Deps {
+  tokens: TokenSource;
+  headers(token: Token): Readonly<Record<string, string>>;
+  meaning(answer: HttpAnswer): SendAnswer;
+}
+
+/** Answers by the message's index. */
+type Answers = Map<number, SendAnswer>;
+
+/**
+ * Sends messages in a request each, at most `atOnce` at the same time. A token may end while they leave, so that
+ * the rest of them go with the next one.
+ */
+export class SingleSends {
+  constructor(
+    private readonly deps: Deps,
+    private readonly pool: SendPool,
+    private readonly atOnce: number,
+  ) {}
+
+  /** `bodies` are JSON texts. Returns one answer each, in order. */
+  async send(bodies: readonly string[], stopped?: AbortSignal): Promise<SendAnswer[]> {
+    const answers: Answers = new Map();
+    const others = await this.sendAll(bodies, answers, stopped).catch(lostAnswer);
+    return bodies.map((_, i) => answers.get(i) ?? others);
+  }
+
+  close(): void {
+    this.pool.close();
+  }
+
+  /** Returns the answer of the messages that have none of their own, because they were not sent or the token was refused. */
+  private async sendAll(
+    bodies: readonly string[],
+    answers: Answers,
+    stopped: AbortSignal | undefined,
+  ): Promise<SendAnswer> {
+    const { tokens, meaning } = this.deps;
+    for (let isSecond = false; ; ) {
+      const token = await tokens.get();
+      const before = answers.size;
+      const refusal = await this.sendWith(token, bodies, answers, stopped);
+      if (stopped?.aborted || answers.size === bodies.length) return NOT_SENT;
+      if (!refusal) continue;
+      const worked = answers.size > before;
+      // A new token that is refused at once says that another one would be refused as well.
+      if (!tokens.refused(token) || (isSecond && !worked)) return meaning(refusal);
+      isSecond = !worked;
+    }
+  }
+
+  /** Sends what has no answer yet; returns the service's refusal of the token, if it refused it. */
+  private async sendWith(
+    token: Token,
+    bodies: readonly string[],
+    answers: Answers,
+    stopped: AbortSignal | undefined,
+  ): Promise<HttpAnswer | undefined> {
+    const { tokens, meaning, headers } = this.deps;
+    const rest = Array.from(bodies.keys()).filter((i) => !answers.has(i));
+    let refusal: HttpAnswer | undefined;
+    const chunk = {
+      path: '/send-msg',
+      headers: headers(token),
+      bodies: rest.map((i) => bodies[i] as string),
+      atOnce: this.atOnce,
+      until: tokens.endOf(token),
+    };
+    const onAnswer = (at: number, answer: HttpAnswer | NoAnswer) => {
+      const i = rest[at] as number;
+      if (answer instanceof NoAnswer) answers.set(i, lostAnswer(answer));
+      else if (answer.status === 401) refusal = answer;
+      else {
+        tokens.worked(token);
+        answers.set(i, meaning(answer));
+      }
+    };
+    await this.pool.send(chunk, onAnswer, stopped);
+    return refusal;
+  }
+}
