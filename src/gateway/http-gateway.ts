@@ -130,7 +130,7 @@ class HttpGateway implements Gateway {
     const extended = known.size > 0;
     if (messages.length === 1) return [await this.sendOne(first, extended)];
     const bodies = messages.map((message) => JSON.stringify(toBody(message, extended)));
-    return this.singleSends(extended).send(bodies, stopped);
+    return this.singleSends(extended).send({ campaign: first.campaign ?? '', bodies, stopped });
   }
 
   async readEvents(
@@ -287,14 +287,13 @@ class HttpGateway implements Gateway {
   private singleSends(extended: boolean): SingleSends {
     const known = this.sends.get(extended);
     if (known) return known;
-    const atOnce = sendsAtOnce(extended);
     const deps = {
       tokens: this.tokens,
       headers: (token: Token) => this.headersWith('send', token, extended),
       meaning: (answer: HttpAnswer) => this.meaning(answer),
     };
-    const pool = this.thread.openPool(this.options.sendUrl, atOnce);
-    const opened = new SingleSends(deps, pool, atOnce);
+    const pool = this.thread.openPool(this.options.sendUrl, sendsAtOnce(extended));
+    const opened = new SingleSends(deps, pool);
     this.sends.set(extended, opened);
     return opened;
   }

@@ -1,59 +1,136 @@
 import { parentPort } from 'node:worker_threads';
-import { inParallel } from '../domain/in-parallel';
 import type { Chunk, FromSendThread, ToSendThread } from './send-thread';
 import { type HttpAnswer, NoAnswer, openTransport, type Transport } from './transport';
 
 /** The program of the thread that makes single requests (send-thread.ts). */
-const pools = new Map<number, Transport>();
-const stops = new Map<number, () => void>();
+const pools = new Map<number, Pool>();
+const chunks = new Map<number, SendingChunk>();
 
 parentPort?.on('message', (message: ToSendThread) => {
   switch (message.kind) {
     case 'open':
-      pools.set(message.pool, openTransport(message.url, message.connections));
+      pools.set(message.pool, new Pool(message.url, message.connections));
       break;
     case 'send':
-      void send(message.id, message.chunk, pools.get(message.pool) as Transport);
+      pools.get(message.pool)?.send(new SendingChunk(message.id, message.chunk));
       break;
     case 'stop':
-      stops.get(message.id)?.();
+      chunks.get(message.id)?.stop();
       break;
     case 'close':
       close(message.pool);
   }
 });
 
-async function send(id: number, { path, headers, bodies, atOnce, until }: Chunk, transport: Transport) {
-  const answers = new Answers(id);
-  let isStopped = false;
-  const stop = () => {
-    isStopped = true;
-  };
-  stops.set(id, stop);
-  const indexes = Array.from(bodies.keys());
-  await inParallel(indexes, atOnce, async (index) => {
-    // The first ones leave however late it is, so that the chunk gets on.
-    if (isStopped || (index >= atOnce && Date.now() >= until)) return;
-    const body = bodies[index] as string;
-    await transport.request('POST', path, { headers, body }).then(
-      (answer) => {
-        if (answer.status === 401) stop();
-        answers.add(index, answer);
-      },
-      (error: unknown) => answers.miss(index, error),
-    );
-  });
-  stops.delete(id);
-  answers.finish();
-}
-
 /** Requests that are under way are answered first. Without a pool nothing keeps the thread. */
-function close(pool: number): void {
-  const transport = pools.get(pool);
-  pools.delete(pool);
-  void transport?.close().finally(() => {
+function close(id: number): void {
+  const pool = pools.get(id);
+  pools.delete(id);
+  void pool?.close().finally(() => {
     if (pools.size === 0) setImmediate(() => parentPort?.close());
   });
+}
+
+/**
+ * Campaigns get connections in turn. Of one campaign, a chunk is sent before the next one begins, so that the results of
+ * the one are recorded while the other leaves: when both left together, they were answered together as well, and the
+ * service was asked nothing for a third of the time.
+ */
+class Pool {
+  private readonly transport: Transport;
+  private readonly campaigns = new Map<string, SendingChunk[]>();
+
+  constructor(
+    url: string,
+    private free: number,
+  ) {
+    this.transport = openTransport(url, free);
+  }
+
+  send(chunk: SendingChunk): void {
+    const before = this.campaigns.get(chunk.campaign);
+    if (before) before.push(chunk);
+    else this.campaigns.set(chunk.campaign, [chunk]);
+    this.fill();
+  }
+
+  close(): Promise<void> {
+    return this.transport.close();
+  }
+
+  private fill(): void {
+    while (this.free > 0) {
+      const chunk = this.next();
+      if (!chunk) return;
+      this.free -= 1;
+      void chunk.sendNext(this.transport).then(() => {
+        this.free += 1;
+        this.fill();
+      });
+    }
+  }
+
+  /** The chunk whose request leaves next. Its campaign stands last for the one after it. */
+  private next(): SendingChunk | undefined {
+    for (const [campaign, waiting] of this.campaigns) {
+      this.campaigns.delete(campaign);
+      while (waiting[0]?.isSent) waiting.shift();
+      if (!waiting[0]) continue;
+      this.campaigns.set(campaign, waiting);
+      return waiting[0];
+    }
+    return undefined;
+  }
+}
+
+class SendingChunk {
+  private readonly answers: Answers;
+  private sent = 0;
+  private underWay = 0;
+  private end: number;
+
+  constructor(
+    private readonly id: number,
+    private readonly of: Chunk,
+  ) {
+    this.answers = new Answers(id);
+    this.end = of.bodies.length;
+    chunks.set(id, this);
+  }
+
+  get campaign(): string {
+    return this.of.campaign;
+  }
+
+  /** At least one request leaves, so that the next chunk has fewer. */
+  get isSent(): boolean {
+    if (this.sent > 0 && Date.now() >= this.of.until) this.stop();
+    return this.sent >= this.end;
+  }
+
+  async sendNext(transport: Transport): Promise<void> {
+    const index = this.sent++;
+    const { path, headers, bodies } = this.of;
+    this.underWay += 1;
+    try {
+      const answer = await transport.request('POST', path, { headers, body: bodies[index] as string });
+      if (answer.status === 401) this.stop();
+      this.answers.add(index, answer);
+    } catch (error) {
+      this.answers.miss(index, error);
+    }
+    this.underWay -= 1;
+    this.finishOnceAnswered();
+  }
+
+  stop(): void {
+    this.end = this.sent;
+    this.finishOnceAnswered();
+  }
+
+  private finishOnceAnswered(): void {
+    if (this.underWay === 0 && this.sent === this.end && chunks.delete(this.id)) this.answers.finish();
+  }
 }
 
 /** Answers travel together, because each message wakes the other thread. */

@@ -9,8 +9,7 @@ export interface Chunk {
   headers: Readonly<Record<string, string>>;
   /** JSON texts, each of a request of its own. */
   bodies: readonly string[];
-  /** How many of them are under way at the same time. */
-  atOnce: number;
+  campaign: string;
   /** Milliseconds since the epoch. The headers hold until then, and no further request leaves after it. */
   until: number;
 }
@@ -53,8 +52,8 @@ export interface SendPool {
 
 /**
  * Makes single requests by the thousand in a thread of its own, which runs while a pool is open. On the main
- * thread they were half of what a recipient costs it, so that campaigns to a service without bulk sends reached 0.43
- * of a bare loop, and 0.56 with the thread (docs/benchmarks.md). If the thread dies, what was under way has no answer, and
+ * thread they were half of what a recipient costs it: campaigns to a service without bulk sends reached 0.43 of a bare
+ * loop, and reach 0.52 with the thread (docs/benchmarks.md). If the thread dies, what was under way has no answer, and
  * the next chunk starts another one.
  */
 export class SendThread {

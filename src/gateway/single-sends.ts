@@ -10,43 +10,44 @@ interface Deps {
   meaning(answer: HttpAnswer): SendAnswer;
 }
 
-/** Answers by the message's index. */
+interface Sending {
+  campaign: string;
+  /** JSON texts, one of each message. */
+  bodies: readonly string[];
+  stopped: AbortSignal | undefined;
+}
+
+/** By the message's index. */
 type Answers = Map<number, SendAnswer>;
 
 /**
- * Sends messages in a request each, at most `atOnce` at the same time. A token may end while they leave, so that
- * the rest of them go with the next one.
+ * Sends messages in a request each. A token may end while they leave, and the rest of them go with the next one.
  */
 export class SingleSends {
   constructor(
     private readonly deps: Deps,
     private readonly pool: SendPool,
-    private readonly atOnce: number,
   ) {}
 
-  /** `bodies` are JSON texts. Returns one answer each, in order. */
-  async send(bodies: readonly string[], stopped?: AbortSignal): Promise<SendAnswer[]> {
+  /** Returns one answer for each message, in order. */
+  async send(sending: Sending): Promise<SendAnswer[]> {
     const answers: Answers = new Map();
-    const others = await this.sendAll(bodies, answers, stopped).catch(lostAnswer);
-    return bodies.map((_, i) => answers.get(i) ?? others);
+    const others = await this.sendAll(sending, answers).catch(lostAnswer);
+    return sending.bodies.map((_, i) => answers.get(i) ?? others);
   }
 
   close(): void {
     this.pool.close();
   }
 
-  /** Returns the answer of the messages that have none of their own, because they were not sent or the token was refused. */
-  private async sendAll(
-    bodies: readonly string[],
-    answers: Answers,
-    stopped: AbortSignal | undefined,
-  ): Promise<SendAnswer> {
+  /** Returns the answer of those that have none of their own, because they did not leave or their token was refused. */
+  private async sendAll(sending: Sending, answers: Answers): Promise<SendAnswer> {
     const { tokens, meaning } = this.deps;
     for (let isSecond = false; ; ) {
       const token = await tokens.get();
       const before = answers.size;
-      const refusal = await this.sendWith(token, bodies, answers, stopped);
-      if (stopped?.aborted || answers.size === bodies.length) return NOT_SENT;
+      const refusal = await this.sendRest(token, sending, answers);
+      if (sending.stopped?.aborted || answers.size === sending.bodies.length) return NOT_SENT;
       if (!refusal) continue;
       const worked = answers.size > before;
       // A new token that is refused at once says that another one would be refused as well.
@@ -56,22 +57,21 @@ export class SingleSends {
   }
 
   /** Sends what has no answer yet; returns the service's refusal of the token, if it refused it. */
-  private async sendWith(
+  private async sendRest(
     token: Token,
-    bodies: readonly string[],
+    { campaign, bodies, stopped }: Sending,
     answers: Answers,
-    stopped: AbortSignal | undefined,
   ): Promise<HttpAnswer | undefined> {
     const { tokens, meaning, headers } = this.deps;
     const rest = Array.from(bodies.keys()).filter((i) => !answers.has(i));
-    let refusal: HttpAnswer | undefined;
     const chunk = {
+      campaign,
       path: '/send-msg',
       headers: headers(token),
       bodies: rest.map((i) => bodies[i] as string),
-      atOnce: this.atOnce,
       until: tokens.endOf(token),
     };
+    let refusal: HttpAnswer | undefined;
     const onAnswer = (at: number, answer: HttpAnswer | NoAnswer) => {
       const i = rest[at] as number;
       if (answer instanceof NoAnswer) answers.set(i, lostAnswer(answer));
