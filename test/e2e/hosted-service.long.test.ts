@@ -1,4 +1,5 @@
 import type { PersonExplanation } from '../../src/client/types';
+import { LIMITS } from '../../src/domain/limits';
 import { ApiClient, type CampaignDetail, createList, untilPhase } from '../support/api-client';
 import { addWorkspace } from '../support/as-user';
 import {
@@ -139,6 +140,27 @@ describe('campaigns at a hosted service that has only what the specification has
     });
     expect(early).toEqual([]);
   }, 150_000);
+
+  test('reach no recipient twice through kills of the process, and those who were under way are unknown', async () => {
+    const people = 6_000;
+    service.answerMs = 100;
+    const id = await create(people, ['sms']);
+    for (const part of [0.1, 0.35, 0.6]) {
+      await until('a part is taken', () => service.taken.length >= part * people, SETTLED_MS, 5);
+      await here.fanfare.killGroup();
+      await here.run();
+    }
+    const done = await untilPhase(here.api, id, ['completed', 'failed'], SETTLED_MS);
+    const { accepted = 0, unknown = 0, ...others } = states(done, 'sms');
+    expect([done.phase, accepted + unknown, others]).toEqual(['completed', people, {}]);
+    expectNobodyTwice('to');
+    expect(service.taken.length).toBeGreaterThanOrEqual(accepted);
+    // Two page workers of two shards, three kills.
+    expect(unknown).toBeGreaterThan(0);
+    expect(unknown).toBeLessThanOrEqual(3 * 4 * LIMITS.singleChunkRecipients);
+    const unreached = people - service.taken.length;
+    expect(unreached).toBeLessThanOrEqual(unknown);
+  }, 240_000);
 
   test('send to recipients in doubt once more under another uid when asked to', async () => {
     const people = 200;
