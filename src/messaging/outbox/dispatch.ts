@@ -237,7 +237,7 @@ export class Dispatcher {
     }
     for (const id of down) {
       if (!this.ways.wantsProbe(id, now)) continue;
-      this.queue.sendProbe(id, (message) => this.deps.preferredWayOf(message) === id);
+      this.queue.waiting.sendProbe(id, (message) => this.deps.preferredWayOf(message) === id);
     }
   }
 

@@ -85,7 +85,7 @@ export class ChannelDelivery {
       // Transactional messages have places of their own, which marketing messages cannot take.
       const kind = plain > 0 ? undefined : ('transactional' as const);
       const max = plain > 0 ? plain : Math.min(paced, LIMITS.handoverBatch, this.room('transactional'));
-      const ready = queue.readyCount(this.way, kind);
+      const ready = queue.waiting.readyCount(this.way, kind);
       if (max <= 0 || ready === 0) return aside ? nowMs + LIMITS.foregroundLookMs : Number.POSITIVE_INFINITY;
       const lingerMs = this.lingerMs(Math.min(ready, max));
       if (lingerMs > 0) return nowMs + lingerMs;

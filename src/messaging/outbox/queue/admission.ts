@@ -1,7 +1,8 @@
 import type { Log } from '../../../log';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { SenderLimits } from '../../senders/sender-limits';
-import type { OutboxQueue, RestrainedSender } from './outbox-queue';
+import type { OutboxQueue } from './outbox-queue';
+import type { RestrainedSender } from './waiting-queues';
 import type { Entry } from './window';
 
 /** As many as one asking for tokens takes of a sender. */
@@ -31,11 +32,11 @@ export class Admission {
   pump(nowMs: number): number {
     let nextAtMs = Number.POSITIVE_INFINITY;
     const { queue, isOpen } = this.deps;
-    queue.takeGrantsBack(isOpen);
-    for (const sender of queue.restrained()) {
+    queue.waiting.takeGrantsBack(isOpen);
+    for (const sender of queue.waiting.restrained()) {
       if (sender.asking) continue;
       if (sender.queue.size() === 0) {
-        if (sender.resumeAtMs <= nowMs && sender.unspent === 0) queue.forgetSender(sender);
+        if (sender.resumeAtMs <= nowMs && sender.unspent === 0) queue.waiting.forgetSender(sender);
       } else if (!isOpen(sender.way) || this.mayAsk(sender) <= 0) continue;
       else if (sender.resumeAtMs > nowMs) nextAtMs = Math.min(nextAtMs, sender.resumeAtMs);
       else void this.ask(sender);
@@ -45,7 +46,7 @@ export class Admission {
 
   /** Limits have changed: waiting senders are checked again at once. */
   resumeAll(): void {
-    for (const sender of this.deps.queue.restrained()) sender.resumeAtMs = 0;
+    for (const sender of this.deps.queue.waiting.restrained()) sender.resumeAtMs = 0;
   }
 
   /** A sender that gets nothing back is slower for a moment, and nothing worse. */
@@ -96,15 +97,15 @@ export class Admission {
       log.warn({ err: error }, 'The limit of a sender could not be read; trying again');
       return { granted: 0, waitMs: TROUBLE_PAUSE_MS };
     });
-    queue.grant(free.filter(isWaiting));
+    queue.waiting.grant(free.filter(isWaiting));
     const granted = chargeable.slice(0, turn.granted);
     const living = granted.filter(isWaiting);
-    queue.grant(living, sender);
+    queue.waiting.grant(living, sender);
     const gone = granted.filter((entry) => !isWaiting(entry));
     for (const entry of gone) entry.charged = true;
     await this.giveBack(gone);
     const waiting = chargeable.slice(turn.granted).filter(isWaiting);
-    queue.returnToQueues(waiting);
+    queue.waiting.putBack(waiting);
     sender.resumeAtMs = waiting.length === 0 ? 0 : Date.now() + turn.waitMs;
     sender.asking = false;
     wake();

@@ -2,33 +2,23 @@ import { LIMITS } from '../../../domain/limits';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { SenderLimits } from '../../senders/sender-limits';
 import { WayShares } from './admission';
-import { FairQueue } from './fair-queue';
 import type { Holds } from './holds';
 import type { MessageClass } from './outbox-count';
 import type { Partition } from './partitions';
-import { type Entry, keyOf, keyOfEntry, newWindow, type Window } from './window';
+import { spendGrant, WaitingQueues } from './waiting-queues';
+import { type Entry, newWindow, type Window } from './window';
 
 /**
  * The messages that this process has in hand: waiting for their turn, or taken on their way to the provider. A
  * message that is in hand is not read from the table a second time; that a message is in one place only rests on
- * this file, which is long because of that.
- *
- * A message waits in one of two places: among those that could leave, in the order of fair-queue.ts; or, when its
- * sender is restrained, among those of its sender by the same way, until a token is granted for it (admission.ts).
+ * this file, which is long because of that. Where it waits is the matter of `waiting`.
  */
 export class OutboxQueue {
   private readonly inHand = new Map<string, Entry>();
   private readonly windows = new Map<string, Window>();
-  /** By way, like `shares`: what waits for one account takes nothing from what waits for another. */
-  private ready = new Map<string, FairQueue<Entry>>();
   private readonly shares = new WayShares();
-  /** By way and sender, because what an account that takes nothing keeps waiting must not stand before the rest. */
-  private senders = new Map<string, RestrainedSender>();
-  /** Ways for which tokens were granted to messages that wait. */
-  private readonly granted = new Set<string>();
   private readonly watchers = new Set<Set<string>>();
-  /** When a way is next looked for a probe, because none of all that waits could be one. By the monotonic clock. */
-  private readonly probeAgainAt = new Map<string, number>();
+  readonly waiting: WaitingQueues;
   /** Windows of which the table holds more, now or later. */
   readonly unread = new Set<Window>();
 
@@ -42,7 +32,9 @@ export class OutboxQueue {
       /** A token was taken for it, and it left memory without leaving for the provider. */
       onUnused(entry: Entry): void;
     },
-  ) {}
+  ) {
+    this.waiting = new WaitingQueues(deps);
+  }
 
   /**
    * Freshly accepted: into memory, unless older ones of the flow wait in the table or there is no room. `dueMs` is what
@@ -99,23 +91,14 @@ export class OutboxQueue {
     this.unread.add(window);
   }
 
-  /** Messages that could leave now. */
-  readyCount(way: string, kind?: MessageClass): number {
-    return this.readyOf(way).size(kind);
-  }
-
   /** The next in order, at most so many; they stay in hand until `letGo` or `putBack`. */
   take(way: string, max: number, kind?: MessageClass): Entry[] {
-    const ready = this.readyOf(way);
     const taken: Entry[] = [];
     while (taken.length < max) {
-      const entry = ready.take(kind);
+      const entry = this.waiting.next(way, kind);
       if (!entry) break;
-      if (entry.state === 'gone') continue;
-      const sender = entry.admitted ? undefined : this.deps.limits.keyOf(entry.message);
       if (this.isHeld(entry)) this.evict(entry);
-      else if (sender !== undefined) this.senderOf(sender, way).queue.push(keyOf(entry.message), entry);
-      else {
+      else if (!this.waiting.restrain(entry, way)) {
         this.leaveWindow(entry);
         taken.push(entry);
       }
@@ -133,7 +116,7 @@ export class OutboxQueue {
         returned.push(entry);
       }
     }
-    this.returnToQueues(returned);
+    this.waiting.putBack(returned);
   }
 
   /** From here on the table alone knows these. */
@@ -206,80 +189,9 @@ export class OutboxQueue {
     return { departed, end: () => this.watchers.delete(departed) };
   }
 
-  /** Restrained senders with messages that wait for tokens (admission.ts). */
-  restrained(): IterableIterator<RestrainedSender> {
-    return this.senders.values();
-  }
-
-  /** Messages of a restrained sender that may leave now; without one, they need no token. */
-  grant(entries: readonly Entry[], by?: RestrainedSender): void {
-    for (const entry of entries) {
-      entry.admitted = true;
-      entry.charged = by !== undefined;
-      entry.grantedBy = by;
-      const way = this.deps.wayOf(entry.message);
-      if (by) {
-        by.unspent += 1;
-        this.granted.add(way);
-      }
-      this.readyOf(way).push(keyOf(entry.message), entry);
-    }
-  }
-
-  /**
-   * Where a way takes nothing for now, what was granted to its messages is of use to others of their senders. It would grow
-   * for as long as that lasts, and then leave all at once.
-   */
-  takeGrantsBack(isOpen: (way: string) => boolean): void {
-    for (const way of this.granted) {
-      if (isOpen(way)) continue;
-      this.granted.delete(way);
-      const entries = this.readyOf(way).remove(({ charged, state }) => charged && state === 'waiting');
-      for (const entry of entries) {
-        spend(entry);
-        this.deps.onUnused(entry);
-        entry.admitted = false;
-      }
-      this.returnToQueues(entries);
-    }
-  }
-
-  /** One message that would have this way if it were not down goes there, to find out whether it still is. */
-  sendProbe(way: string, prefers: (message: OutgoingMessage) => boolean): void {
-    const beganAt = performance.now();
-    if (this.readyCount(way) > 0 || beganAt < (this.probeAgainAt.get(way) ?? 0)) return;
-    for (const queue of this.ready.values()) {
-      const probe = queue.takeOne((entry) => entry.state !== 'gone' && prefers(entry.message));
-      if (!probe) continue;
-      this.readyOf(way).push(keyOf(probe.message), probe);
-      return;
-    }
-    const tookMs = performance.now() - beganAt;
-    this.probeAgainAt.set(way, beganAt + tookMs * PROBE_SHARE);
-  }
-
   /** Routes or accounts have changed: what waits is sorted anew, each flow in its order. */
   reroute(): void {
-    this.probeAgainAt.clear();
-    const before = this.ready;
-    this.ready = new Map();
-    for (const queue of before.values()) {
-      for (let entry = queue.take(); entry; entry = queue.take()) {
-        if (entry.state === 'gone') continue;
-        const way = this.deps.wayOf(entry.message);
-        if (entry.charged) this.granted.add(way);
-        this.readyOf(way).push(keyOf(entry.message), entry);
-      }
-    }
-    const senders = this.senders;
-    this.senders = new Map();
-    // One that asks has its messages in hand, and puts back there those that are not granted.
-    for (const [id, sender] of senders) if (sender.asking) this.senders.set(id, sender);
-    for (const { queue } of senders.values()) {
-      for (const entry of queue.remove(({ state }) => state !== 'gone')) {
-        this.queueOf(entry.message).push(keyOf(entry.message), entry);
-      }
-    }
+    this.waiting.reroute();
     for (const window of this.windows.values()) {
       if (window.staying === 0) continue;
       window.staying = 0;
@@ -297,10 +209,6 @@ export class OutboxQueue {
       if (window) this.shares.addBytes(window.way, message.size);
     }
     for (const { way } of this.windows.values()) this.shares.addFlows(way, 1);
-  }
-
-  forgetSender({ key, way }: RestrainedSender): void {
-    this.senders.delete(`${way} ${key}`);
   }
 
   isHeld({ message }: Entry): boolean {
@@ -341,7 +249,7 @@ export class OutboxQueue {
     };
     const sender = this.deps.limits.keyOf(sent);
     if (sender === undefined) return share;
-    const waiting = this.senders.get(`${way} ${sender}`)?.queue.size() ?? 0;
+    const waiting = this.waiting.waitingOf(sender, way);
     const max = this.deps.limits.queueMax(sender) ?? share;
     return Math.min(share, Math.max(waiting === 0 ? 1 : 0, max - waiting + count));
   }
@@ -392,7 +300,7 @@ export class OutboxQueue {
     };
     this.inHand.set(message.id, entry);
     this.join(window, entry);
-    this.queueOf(message).push(keyOf(message), entry);
+    this.waiting.add(entry);
   }
 
   private join(window: Window, entry: Entry): void {
@@ -409,7 +317,7 @@ export class OutboxQueue {
     if (!window) return;
     entry.window = undefined;
     entry.state = 'taken';
-    spend(entry);
+    spendGrant(entry);
     window.count -= 1;
     if (entry.stays) window.staying -= 1;
     entry.stays = false;
@@ -440,69 +348,7 @@ export class OutboxQueue {
   private tellDeparted(id: string): void {
     for (const departed of this.watchers) departed.add(id);
   }
-
-  /** Where it waits: with all that could leave, or with its restrained sender. */
-  private queueOf(message: OutgoingMessage): FairQueue<Entry> {
-    const sender = this.deps.limits.keyOf(message);
-    const way = this.deps.wayOf(message);
-    return sender === undefined ? this.readyOf(way) : this.senderOf(sender, way).queue;
-  }
-
-  /** Each to the front of its flow: where it waits may have changed since it was taken out. */
-  returnToQueues(entries: readonly Entry[]): void {
-    const returned = new Map<FairQueue<Entry>, Entry[]>();
-    for (const entry of entries) {
-      const queue = this.queueOf(entry.message);
-      const ofQueue = returned.get(queue);
-      if (ofQueue) ofQueue.push(entry);
-      else returned.set(queue, [entry]);
-    }
-    for (const [queue, ofQueue] of returned) queue.putBack(ofQueue, keyOfEntry);
-  }
-
-  private readyOf(way: string): FairQueue<Entry> {
-    const known = this.ready.get(way);
-    if (known) return known;
-    const queue = new FairQueue<Entry>();
-    this.ready.set(way, queue);
-    return queue;
-  }
-
-  private senderOf(key: string, way: string): RestrainedSender {
-    const id = `${way} ${key}`;
-    const known = this.senders.get(id);
-    if (known) return known;
-    const sender: RestrainedSender = {
-      key,
-      way,
-      queue: new FairQueue(),
-      asking: false,
-      resumeAtMs: 0,
-      unspent: 0,
-    };
-    this.senders.set(id, sender);
-    return sender;
-  }
 }
-
-/** An account that is down may have no messages left for as long as it is, while others have thousands in memory. */
-const PROBE_SHARE = 50;
 
 /** The time of a message that may have been due for long. */
 export const ANY_TIME = 0;
-
-export interface RestrainedSender {
-  readonly key: string;
-  readonly way: string;
-  readonly queue: FairQueue<Entry>;
-  /** True while permits are requested for some of its messages; no other message is taken until the answer comes. */
-  asking: boolean;
-  resumeAtMs: number;
-  /** Messages that were granted a token and wait for their way. */
-  unspent: number;
-}
-
-function spend(entry: Entry): void {
-  if (entry.grantedBy) entry.grantedBy.unspent -= 1;
-  entry.grantedBy = undefined;
-}

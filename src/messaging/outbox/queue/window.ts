@@ -1,8 +1,8 @@
 import type { Channel } from '../../../domain/channel';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { FlowKey } from './fair-queue';
-import type { RestrainedSender } from './outbox-queue';
 import type { Partition } from './partitions';
+import type { RestrainedSender } from './waiting-queues';
 
 /**
  * What this process has in memory of one flow of one partition, and when it is worth reading more of it from the

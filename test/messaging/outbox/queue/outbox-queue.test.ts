@@ -29,7 +29,7 @@ describe('a message that is accepted during a reading', () => {
   });
 
   test('waits for its end, and comes behind what was read', () => {
-    expect(queue.readyCount('sms')).toBe(0);
+    expect(queue.waiting.readyCount('sms')).toBe(0);
     queue.addRead(LANE, [message('older')]);
     queue.endReading(window(), reading.departed);
     expect(taken()).toEqual(['older', 'a', 'b']);
@@ -70,7 +70,7 @@ test('a probe that none of many messages can be is looked for a fiftieth of the 
   const beganAt = performance.now();
   let turns = 0;
   for (; performance.now() < beganAt + 200; turns++) {
-    queue.sendProbe('down', () => {
+    queue.waiting.sendProbe('down', () => {
       looks += 1;
       return false;
     });
@@ -78,6 +78,6 @@ test('a probe that none of many messages can be is looked for a fiftieth of the 
   expect(looks / ids.length).toBeGreaterThan(1);
   expect(looks / ids.length).toBeLessThan(turns / 10);
   queue.reroute();
-  queue.sendProbe('down', ({ id }) => id === 'm7');
-  expect(queue.readyCount('down')).toBe(1);
+  queue.waiting.sendProbe('down', ({ id }) => id === 'm7');
+  expect(queue.waiting.readyCount('down')).toBe(1);
 });
