@@ -46,7 +46,7 @@ export interface SendPool {
    * the chunk's time no further one leaves.
    */
   send(chunk: Chunk, onAnswer: OnAnswer, stopped?: AbortSignal): Promise<void>;
-  /** Requests that are under way are still answered. */
+  /** Requests that are under way are still answered, and no further ones leave. */
   close(): void;
 }
 
@@ -74,6 +74,7 @@ export class SendThread {
   }
 
   private send(pool: number, chunk: Chunk, onAnswer: OnAnswer, stopped?: AbortSignal): Promise<void> {
+    if (stopped?.aborted || !this.pools.has(pool)) return Promise.resolve();
     const id = ++this.lastId;
     const worker = this.worker ?? this.start();
     const stop = () => ask(worker, { kind: 'stop', id });

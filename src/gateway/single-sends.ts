@@ -47,9 +47,10 @@ export class SingleSends {
       const token = await tokens.get();
       const before = answers.size;
       const refusal = await this.sendRest(token, sending, answers);
-      if (sending.stopped?.aborted || answers.size === sending.bodies.length) return NOT_SENT;
-      if (!refusal) continue;
       const worked = answers.size > before;
+      if (sending.stopped?.aborted || (!worked && !refusal)) return NOT_SENT;
+      if (answers.size === sending.bodies.length) return NOT_SENT;
+      if (!refusal) continue;
       // A new token that is refused at once says that another one would be refused as well.
       if (!tokens.refused(token) || (isSecond && !worked)) return meaning(refusal);
       isSecond = !worked;

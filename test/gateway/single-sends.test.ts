@@ -4,7 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Worker } from 'node:worker_threads';
 import type { Gateway } from '../../src/gateway/gateway';
-import { openGateway } from '../../src/gateway/http-gateway';
+import { type GatewayOptions, openGateway } from '../../src/gateway/http-gateway';
 import { SendThread } from '../../src/gateway/send-thread';
 import { reply } from '../support/reply';
 import { until } from '../support/until';
@@ -18,22 +18,26 @@ interface Asked {
 describe('messages in a request each', () => {
   const sendThread = new SendThread();
   let server: Server;
+  let access: GatewayOptions;
   let gateway: Gateway;
   let tokens: number;
   /** Milliseconds that a token lasts. */
   let lifetime: number | undefined;
+  let onToken: (count: number) => void;
   let asked: Asked[];
   let answer: (asked: Asked, response: ServerResponse) => void;
 
   beforeEach(async () => {
     tokens = 0;
     lifetime = undefined;
+    onToken = () => undefined;
     asked = [];
     answer = (_, response) => reply(response, 202, { result: 'success' });
     server = createServer(async (request, response) => {
       const body = (await request.toArray()).join('');
       if (request.url === '/api/v1/auth/token') {
         tokens += 1;
+        onToken(tokens);
         const over = { expires_in: lifetime && lifetime / 1_000 };
         return reply(response, 200, {
           access_token: `t${tokens}`,
@@ -49,7 +53,8 @@ describe('messages in a request each', () => {
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const credentials = { clientId: 'cli', clientSecret: 's:cret', apiKey: 'key' };
-    gateway = openGateway({ authUrl: url, sendUrl: url, appUrl: url, ...credentials, sendThread });
+    access = { authUrl: url, sendUrl: url, appUrl: url, ...credentials, sendThread };
+    gateway = openGateway(access);
   });
 
   afterEach(async () => {
@@ -159,5 +164,24 @@ describe('messages in a request each', () => {
     expect(answers.filter(({ kind }) => kind === 'accepted')).toHaveLength(asked.length);
     expect(answers.at(-1)).toEqual({ kind: 'later', code: 'stopped', retryAfterMs: 0, because: 'down' });
     expect(await gateway.send(messages(2), stop.signal)).toEqual([answers.at(-1), answers.at(-1)]);
+  });
+
+  test('do not leave either when the signal comes while another token is fetched', async () => {
+    const stop = new AbortController();
+    onToken = (count) => count === 2 && stop.abort();
+    answer = ({ token }, response) => reply(response, token === 't1' ? 401 : 202);
+    const answers = await gateway.send(messages(400), stop.signal);
+    expect(asked.filter(({ token }) => token === 't2')).toEqual([]);
+    expect(answers).toEqual(
+      messages(400).map(() => ({ kind: 'later', code: 'stopped', retryAfterMs: 0, because: 'down' })),
+    );
+  });
+
+  test('do not leave through a gateway that is closed', async () => {
+    const closed = openGateway(access);
+    await closed.send(messages(2));
+    await closed.close();
+    expect(new Set((await closed.send(messages(5))).map(({ kind }) => kind))).toEqual(new Set(['later']));
+    expect(asked).toHaveLength(2);
   });
 });
