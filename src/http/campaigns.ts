@@ -44,7 +44,8 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     const newCampaignId = generatorOf(request).id('cmp');
     const requireStart = () => requireMore(request);
     const call = { userId, newCampaignId, recipients, note: noteOf(request), requireStart, requireDue };
-    const saved = { ...(await campaigns.save(workspaceId, request.body, call)), ...asked.rejected };
+    const done = await asked.withLeftOut(campaigns.save(workspaceId, request.body, call));
+    const saved = { ...done, ...asked.rejected };
     if (request.body.campaignId) return answer(200, 'Campaign updated', saved);
     return reply.code(201).send(answer(201, 'Campaign created', saved));
   });
@@ -54,7 +55,8 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
   app.post('/api/campaign/dry-run', trying, async (request) => {
     const asked = await readCampaignRequest(request, campaigns.unknownReferences);
     await asked.requireDue();
-    const tried = await campaigns.dryRun(callerOf(request).workspaceId, request.body, asked.recipients);
+    const { workspaceId } = callerOf(request);
+    const tried = await asked.withLeftOut(campaigns.dryRun(workspaceId, request.body, asked.recipients));
     return answer(200, 'Nothing was sent', { ...tried, ...asked.rejected });
   });
 

@@ -140,10 +140,17 @@ describeWithDatabase('recipients in a campaign’s own request', (database) => {
       { index: 3, field: 'params.CITY', code: 'invalid_characters' },
     ]);
     expect((await detail(body.data.id)).inline).toBe(1);
-    const all = await create({ ...NOBODY, recipients: [{}], skipInvalid: true });
-    expect([all.status, all.body.code]).toEqual([422, 'no_audience']);
     const whole = await create({ ...NOBODY, recipients: [named(32)], skipInvalid: true });
     expect(whole.body.data.rejected).toEqual([]);
+  });
+
+  test('skipInvalid that leaves no row is refused with every finding', async () => {
+    const wrong = rig.body({ ...NOBODY, recipients: [{}, { phone: 'x' }], skipInvalid: true });
+    for (const path of ['/api/campaign', '/api/campaign/dry-run']) {
+      const refused = await call('POST', path, wrong);
+      expect([refused.status, refused.body.code]).toEqual([422, 'no_audience']);
+      expect(findings(refused)).toEqual(['recipients.0 no_address', 'recipients.1.phone invalid_phone']);
+    }
   });
 
   test('country is the region of phone numbers that name none', async () => {

@@ -20,6 +20,8 @@ export interface CampaignRequest {
   rejected: { rejected?: RecipientFinding[] };
   /** Throws for a schedule that is over by now, which an earlier attempt at the same call may have found in time. */
   requireDue(): Promise<void>;
+  /** Adds the rows that were left out to a refusal for want of an audience, because they are the reason for it. */
+  withLeftOut<T>(work: Promise<T>): Promise<T>;
 }
 
 /**
@@ -39,7 +41,7 @@ export async function readCampaignRequest(
       ? await checkRecipients(raws, country)
       : undefined;
   if (checked && skipInvalid !== true) {
-    errors.push(...checked.findings.slice(0, LIMITS.importErrorsListed).map(fieldErrorOf));
+    errors.push(...listed(checked.findings));
   }
   const late = overByNow(request.body);
   const refuse = async (): Promise<never> => {
@@ -52,8 +54,23 @@ export async function readCampaignRequest(
     if (late.length > 0) await refuse();
   };
   const left = checked?.findings.slice(0, LIMITS.contactsPerRequest) ?? [];
-  return { recipients: checked, rejected: skipInvalid === true ? { rejected: left } : {}, requireDue };
+  const withLeftOut = <T>(work: Promise<T>) =>
+    work.catch((error: unknown): never => {
+      if (left.length === 0 || !(error instanceof DomainError) || error.code !== 'no_audience') throw error;
+      throw noneLeft(left);
+    });
+  const rejected = skipInvalid === true ? { rejected: left } : {};
+  return { recipients: checked, rejected, requireDue, withLeftOut };
 }
+
+function noneLeft(findings: readonly RecipientFinding[]): DomainError {
+  const message =
+    'Every row of `recipients` is wrong and was left out, so that the campaign would have no recipients; correct them as `errors` says, or name a contact list';
+  return new DomainError('no_audience', message, { errors: listed(findings) });
+}
+
+const listed = (findings: readonly RecipientFinding[]): FieldError[] =>
+  findings.slice(0, LIMITS.importErrorsListed).map(fieldErrorOf);
 
 function findingsOf(error: unknown): FieldError[] {
   if (error === undefined || error === null) return [];
