@@ -127,12 +127,15 @@ function sendOnce({
     });
     request.on('response', done);
     request.on('error', (error: NodeJS.ErrnoException) => {
-      const lost = request.reusedSocket && error.code === 'ECONNRESET' && !signal.aborted;
+      const lost = request.reusedSocket && CLOSED.has(error.code) && !signal.aborted;
       fail(lost ? Object.assign(error, { onKeptConnection: true }) : error);
     });
     request.end(bytes);
   });
 }
+
+/** How the end of a connection shows: EPIPE, where the body was still being written. */
+const CLOSED: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
 
 async function outcomeOf(response: IncomingMessage, signal: AbortSignal): Promise<PostOutcome> {
   const status = response.statusCode ?? 0;
