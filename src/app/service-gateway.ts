@@ -198,6 +198,9 @@ function accountOfVariables({ config, credentials, db }: ServiceParts): (id: str
   };
 }
 
+const CORRECT_ACCESS =
+  'it refuses the credentials of this installation, which an operator corrects (FANFARE_API_KEY, FANFARE_CLIENT_ID and FANFARE_CLIENT_SECRET, or credentials.json; `fanfare doctor` finds which); then send the request again';
+
 /**
  * Asks about templates at the service that the workspace's campaigns use, which may be another one. If that
  * service refuses us, the caller must not get a 401, because they would take it for their own.
@@ -207,7 +210,8 @@ export function templateLookup({ gatewayFor, hasAccess }: ServiceGateways): Temp
     if (!isDomainError(error) || ERRORS[error.code].retry !== 'account') throw error;
     // Our own refusal concerns the caller's workspace.
     if (!(await hasAccess(workspaceId))) throw error;
-    throw new DomainError('dependency_down', error.message, { cause: error });
+    const toDo = error.code === 'unauthenticated' ? `; ${CORRECT_ACCESS}` : '';
+    throw new DomainError('dependency_down', `${error.message}${toDo}`, { cause: error });
   };
   return {
     find: (workspaceId, ...template) =>

@@ -8,11 +8,14 @@ import { openServiceGateways, templateLookup } from '../../src/app/service-gatew
 import { Shutdown } from '../../src/app/shutdown';
 import { readConfig } from '../../src/config';
 import type { Credentials } from '../../src/credentials/credentials';
+import type { DomainError } from '../../src/domain/errors';
 import { createLog } from '../../src/log';
 import { createIdentity } from '../../src/messaging/access/identity';
 import type { MessagingTables } from '../../src/messaging/model/tables';
 import { OwnRequests } from '../../src/own-requests';
+import type { Storage } from '../../src/storage/storage';
 import { newWorkspace } from '../http/service';
+import { startWholeApi } from '../http/whole-api';
 import { HostedService } from '../support/hosted-service';
 import { describeWithDatabase } from '../support/storage';
 
@@ -25,6 +28,7 @@ const VARIABLES = {
 };
 
 describeWithDatabase('whom a process sends for', (database) => {
+  let storage: Storage;
   let db: Kysely<MessagingTables>;
   let first: Credentials;
   let second: Credentials;
@@ -32,7 +36,8 @@ describeWithDatabase('whom a process sends for', (database) => {
   const shutdown = new Shutdown(createLog('silent'));
 
   beforeAll(async () => {
-    db = (await database.open()).tables<MessagingTables>();
+    storage = await database.open();
+    db = storage.tables<MessagingTables>();
     const identity = createIdentity({ db });
     first = { ...(await newWorkspace(identity)), baseUrl: 'http://127.0.0.1:9' };
     second = { ...(await newWorkspace(identity)), baseUrl: 'http://127.0.0.1:9' };
@@ -103,6 +108,24 @@ describeWithDatabase('whom a process sends for', (database) => {
     await expect(lookUp).rejects.toMatchObject(refusal);
     const { gatewayFor } = gateways({ ...VARIABLES, FANFARE_SERVICE_CREDENTIALS_FILE: fileOf(second) });
     expect(() => gatewayFor(first.workspace.id)).toThrow(expect.objectContaining({ code: 'forbidden' }));
+  });
+
+  test('gets what to correct where the service refuses the key', async () => {
+    const api = await startWholeApi(storage);
+    const { check } = templateLookup(
+      gateways({
+        ...{ FANFARE_AUTH_URL: api.url, FANFARE_SEND_URL: api.url, FANFARE_APP_URL: api.url },
+        ...{ FANFARE_CLIENT_ID: first.client.id, FANFARE_CLIENT_SECRET: first.client.secret },
+        FANFARE_API_KEY: 'ffk_wrong',
+      }),
+    );
+    const question = { channel: 'sms' as const, from: '12345', templateId: 'tpl_1', class: undefined };
+    const refused = (await check?.(first.workspace.id, question).catch(
+      (error: unknown) => error,
+    )) as DomainError;
+    expect(refused.code).toBe('dependency_down');
+    expect(refused.message).toMatch(/401 to GET \/send-msg\/check; .*FANFARE_API_KEY.*`fanfare doctor`/);
+    await api.stop();
   });
 
   test('is proved by the account of each workspace', async () => {
