@@ -57,6 +57,8 @@ export interface App {
   baseUrl: string | undefined;
   /** The same without TLS, for callers of this machine. */
   localUrl: string | undefined;
+  /** Whether the console is at the address of the HTTP API. */
+  servesConsole: boolean;
   /** Address of Temporal's web interface, if the server is ours. */
   temporalUiUrl: string | undefined;
   credentials: Credentials | undefined;
@@ -145,6 +147,7 @@ async function openParts(options: AppOptions, shutdown: Shutdown): Promise<App> 
   return {
     baseUrl: http?.baseUrl,
     localUrl: http?.localUrl,
+    servesConsole: http?.servesConsole ?? false,
     temporalUiUrl: temporal.uiUrl,
     credentials,
     failed,

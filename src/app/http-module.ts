@@ -69,6 +69,8 @@ export interface HttpModule {
   baseUrl: string;
   /** The same for callers of this machine, which need no certificate there. */
   localUrl: string;
+  /** Wanted, and built. */
+  servesConsole: boolean;
   /** Part of the path that carriers report to. */
   inboundSecret: string;
   /** The secrets of a first workspace; `undefined` when the installation has one already. */
@@ -124,6 +126,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
   return {
     baseUrl,
     localUrl,
+    servesConsole: servesConsole(config),
     inboundSecret: place.inboundSecret,
     async planFirstWorkspace() {
       if (!(await access.identity.isEmpty())) return undefined;
@@ -325,10 +328,13 @@ const CONSOLE = resolve(
   'console',
 );
 
+const servesConsole = ({ http }: AppOptions['config']): boolean =>
+  http.console && existsSync(join(CONSOLE, 'index.html'));
+
 function consoleOf({ config, log }: AppOptions): ((app: App) => Promise<void>)[] {
-  if (!config.http.console) return [];
-  if (existsSync(join(CONSOLE, 'index.html'))) return [consoleRoutes(CONSOLE, { oidc: !!config.oidc })];
-  log.warn('The console is not built and therefore left out; npm run build makes it');
+  if (servesConsole(config)) return [consoleRoutes(CONSOLE, { oidc: !!config.oidc })];
+  if (config.http.console)
+    log.warn('The console is not built and therefore left out; npm run build makes it');
   return [];
 }
 

@@ -61,12 +61,12 @@ function announce(app: App, config: Config): void {
   const lines = ['Fanfare is ready.'];
   // The certificate and the cookies are for the public address.
   const shown = app.baseUrl && (config.http.publicUrl ?? app.baseUrl);
-  if (shown && config.http.console) lines.push(`  Console         ${shown}/console/`);
+  if (app.servesConsole) lines.push(`  Console         ${shown}/console/`);
   if (shown) lines.push(`  API             ${shown}`);
   if (shown && app.localUrl !== shown) lines.push(`  On this machine ${app.localUrl}`);
   if (app.temporalUiUrl) lines.push(`  Temporal web UI ${app.temporalUiUrl}`);
   if (app.baseUrl && app.credentials) lines.push(`  Credentials     ${credentialsFile(config.dataDir)}`);
-  if (app.baseUrl && app.credentials && config.http.console)
+  if (app.servesConsole && app.credentials)
     lines.push(`  Sign in as ${app.credentials.user.email}; the password is in that file, under user.`);
   process.stdout.write(`${lines.join('\n')}\n`);
 }
