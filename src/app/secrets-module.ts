@@ -100,19 +100,52 @@ async function ownKeys(db: Kysely<MessagingTables>, outer: Sealing | undefined):
   return secret === undefined ? [] : [keyOf(secret)];
 }
 
+type SealedTable = 'installation_secrets' | 'webhooks' | 'accounts' | 'registered_senders';
+
+/** What keeps a process with this configuration from starting, for want of a key. Changes nothing. */
+export async function refusalsForKeys(config: Config, db: Kysely<MessagingTables>): Promise<StartupError[]> {
+  const [first, ...others] = config.secretsKeys;
+  const outer = first && createSealing([first, ...others]);
+  const ofInstallation = await missingIn(db, 'installation_secrets', outer?.keyIds ?? []);
+  // The key of the installation is one of these secrets.
+  if (ofInstallation) return [ofInstallation];
+  const file = await dataDirectoryKey(config.dataDir, { make: false });
+  const ofAccounts = keyIdsOf([...config.secretsKeys, ...(file ? [file] : [])]);
+  const found = [
+    await missingIn(db, 'webhooks', keyIdsOf([...config.secretsKeys, ...(await ownKeys(db, outer))])),
+    await missingIn(db, 'accounts', ofAccounts),
+    await missingIn(db, 'registered_senders', ofAccounts),
+  ];
+  const refusals = found.filter((one) => one !== undefined);
+  return [...new Map(refusals.map((one) => [one.message, one])).values()];
+}
+
+function keyIdsOf([first, ...others]: readonly Buffer[]): readonly string[] {
+  return first ? createSealing([first, ...others]).keyIds : [];
+}
+
 async function refuseMissing(
   db: Kysely<MessagingTables>,
-  table: 'installation_secrets' | 'webhooks' | 'accounts' | 'registered_senders',
+  table: SealedTable,
   keyIds: readonly string[],
 ): Promise<void> {
+  const refusal = await missingIn(db, table, keyIds);
+  if (refusal) throw refusal;
+}
+
+async function missingIn(
+  db: Kysely<MessagingTables>,
+  table: SealedTable,
+  keyIds: readonly string[],
+): Promise<StartupError | undefined> {
   const missing = await missingKeys(db, table, keyIds);
-  if (missing.length === 0) return;
+  if (missing.length === 0) return undefined;
   const [noun, verb] = missing.length === 1 ? ['key', 'is'] : ['keys', 'are'];
   const sealed = `Secrets in the database are sealed with the ${noun} ${missing.join(' and ')}`;
   const more = 'docs/operating.md (Secrets in the database) tells how, and what to do when a key is lost.';
   if (keyIds.length === 0)
-    throw new StartupError(`${sealed}, and FANFARE_SECRETS_KEY is not set`, `Set it to that key; ${more}`);
-  throw new StartupError(
+    return new StartupError(`${sealed}, and FANFARE_SECRETS_KEY is not set`, `Set it to that key; ${more}`);
+  return new StartupError(
     `${sealed}, which ${verb} not in FANFARE_SECRETS_KEY (it has ${keyIds.join(' and ')})`,
     `Name the earlier key in FANFARE_SECRETS_KEY, behind the new one; ${more}`,
   );

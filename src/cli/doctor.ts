@@ -10,6 +10,7 @@ import { lookAtHttpsCertificate, lookAtMailCertificate, lookAtTemporal } from '.
 import { lookAtInstance, lookAtService } from './doctor-instance';
 import { lookAtDatabase, lookAtDirectory, lookAtNode, lookAtSpeech } from './doctor-machine';
 import { lookAtProviders } from './doctor-providers';
+import { lookAtSecrets } from './doctor-secrets';
 
 /**
  * `fanfare doctor` (api.md 13): checks everything that this installation depends on, as this shell's variables
@@ -38,6 +39,7 @@ const CHECKS: Record<string, Check> = {
   node: lookAtNode,
   'data directory': lookAtDirectory,
   database: lookAtDatabase,
+  secrets: lookAtSecrets,
   temporal: lookAtTemporal,
   instance: lookAtInstance,
   'messaging service': lookAtService,

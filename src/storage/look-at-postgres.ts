@@ -1,6 +1,7 @@
+import { Kysely, PostgresDialect } from 'kysely';
 import { Client } from 'pg';
 import { MIGRATIONS } from './migrate';
-import { noAnswer, sessionOptions } from './postgres';
+import { createPostgresPool, noAnswer, sessionOptions } from './postgres';
 
 /** What can be read about a PostgreSQL database without changing it. */
 export interface PostgresLook {
@@ -53,5 +54,20 @@ export async function lookAtPostgres(connectionString: string): Promise<Postgres
     throw noAnswer(error);
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+/** Reads from a database as it is, whereas `openStorage` brings its schema up to date. */
+export async function readWithoutMigrating<Tables, T>(
+  connectionString: string,
+  read: (db: Kysely<Tables>) => Promise<T>,
+): Promise<T> {
+  const db = new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool: createPostgresPool(connectionString, { size: 1 }) }),
+  });
+  try {
+    return await read(db);
+  } finally {
+    await db.destroy();
   }
 }

@@ -4,8 +4,11 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkAccount } from '../../src/app/accounts';
+import { openSecretsModule } from '../../src/app/secrets-module';
+import { readConfig } from '../../src/config';
 import { writeCredentials } from '../../src/credentials/credentials';
-import type { Storage } from '../../src/storage/storage';
+import { createLog } from '../../src/log';
+import { openStorage, type Storage } from '../../src/storage/storage';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
 import { asUser } from '../support/as-user';
@@ -173,6 +176,40 @@ describeWithDatabase('fanfare doctor', (database) => {
       // The tests' own server forgets for the sake of speed.
       for (const { found } of first.slice(1)) expect(found).toContain('synchronous_commit is off');
       expect((await doctor(env)).of('database')).toEqual(first);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'a key that sealed secrets need and the shell lacks is named, and one that is no key',
+    async () => {
+      const { databaseUrl } = await database.place({ migrated: true });
+      const env = { DATABASE_URL: databaseUrl };
+      const [key, another] = ['a', 'b'].map((digit) => digit.repeat(64)) as [string, string];
+      const storage = await openStorage({ databaseUrl });
+      const config = readConfig({ FANFARE_SECRETS_KEY: key, FANFARE_DATA_DIR: directory });
+      const secrets = await openSecretsModule(config, storage.tables(), createLog('silent'));
+      await secrets.ofInstallation('unsubscribe');
+      const sealed = async (more: Record<string, string>) =>
+        (await doctor({ ...env, ...more })).of('secrets');
+      expect(await sealed({ FANFARE_SECRETS_KEY: key })).toMatchObject([{ state: 'ok' }]);
+      expect(await sealed({ FANFARE_SECRETS_KEY: `${another},${key}` })).toMatchObject([{ state: 'ok' }]);
+      expect(await sealed({})).toEqual([
+        {
+          ...{ check: 'secrets', state: 'broken' },
+          found: expect.stringMatching(/key [\da-f]{12}, and FANFARE_SECRETS_KEY is not set$/),
+          wayOut: expect.stringMatching(/^Set it to that key; /),
+        },
+      ]);
+      expect(await sealed({ FANFARE_SECRETS_KEY: another })).toMatchObject([
+        { state: 'broken', found: expect.stringContaining('is not in FANFARE_SECRETS_KEY (it has ') },
+      ]);
+      const short = await doctor({ ...env, FANFARE_SECRETS_KEY: key.slice(1) });
+      expect([short.code, short.findings]).toMatchObject([
+        1,
+        [{ state: 'broken', found: expect.stringContaining('FANFARE_SECRETS_KEY') }],
+      ]);
+      await storage.close();
     },
     TIMEOUT_MS,
   );
