@@ -291,7 +291,8 @@ const removeContact: Operation = {
   access: { role: 'editor', scopes: ['contacts'] },
   tag: 'Contact lists',
   summary: 'Take a contact out of a list',
-  description: 'A contact that is in no other list is deleted.',
+  description:
+    'A contact that is in no other list is deleted. Its recipients keep its id, by which the person can still be erased.',
   parameters: { id: EXAMPLE.list, contactId: EXAMPLE.contact },
   answers: {
     200: json('Removed.', removed, answered(200, 'Contact removed from the list', { id: EXAMPLE.contact })),

@@ -157,7 +157,7 @@ const eraseContact: Operation = {
   tag: 'Contact lists',
   summary: 'Erase a person',
   description:
-    'The contact is gone with the answer, and nothing more is sent to its addresses. Within a minute its addresses, name and params are gone everywhere: from recipients, messages, durable sends, calls, events and stored deliveries of webhooks, whose values become null, while states and counts stay. Messages that wait are canceled. Each address gets a suppression that knows it by a hash only, with the reason `erased`. It cannot be undone. Repeated, it answers the same.',
+    'The contact is gone with the answer, and nothing more is sent to its addresses. Within a minute its addresses, name and params are gone everywhere: from recipients, messages, durable sends, calls, events and stored deliveries of webhooks, whose values become null, while states and counts stay. Messages that wait are canceled. Each address gets a suppression that knows it by a hash only, with the reason `erased`. A contact that was deleted with its last list is erased by the `contactId` of its recipients. It cannot be undone. Repeated, it answers the same.',
   answers: {
     202: json(
       'The person is being erased.',

@@ -54,7 +54,6 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
       'model/campaign-record.ts': ['selectRun'],
       'actions/own-audience.ts': ['copyOwnAudience', 'dropOwnAudience'],
       'contacts/contact-lists.ts': ['readList', 'deleteList', 'removeMember'],
-      'contacts/erase-contact.ts': ['addressesOf'],
       'policy/follow-policy.ts': ['markTold'],
       'outcomes/abort-watch.ts': ['moveBaseline'],
       'runs/fail-run.ts': ['failRun'],

@@ -15,16 +15,23 @@ export interface ContactKey {
 export type ContactChange = Record<string, unknown>;
 
 /** Throws `not_found`. */
-export async function readContact(
+export async function readContact(db: Kysely<CampaignTables>, key: ContactKey): Promise<ContactView> {
+  const contact = await findContact(db, key);
+  if (!contact) throw noContact(key.contactId);
+  return contact;
+}
+
+export const noContact = (contactId: string) =>
+  new DomainError('not_found', `No contact ${contactId} in this workspace`);
+
+export async function findContact(
   db: Kysely<CampaignTables>,
   { workspaceId, contactId }: ContactKey,
-): Promise<ContactView> {
+): Promise<ContactView | undefined> {
   const { rows } = await sql<ContactRecord>`
     select ${CONTACT_COLUMNS} from contacts c
     where c.id = ${contactId} and c.workspace_id = ${workspaceId}`.execute(db);
-  const [row] = rows;
-  if (!row) throw new DomainError('not_found', `No contact ${contactId} in this workspace`);
-  return viewOfContact(row);
+  return rows[0] && viewOfContact(rows[0]);
 }
 
 /**

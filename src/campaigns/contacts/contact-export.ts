@@ -31,7 +31,7 @@ export async function exportContact(
   key: ContactKey,
 ): Promise<ContactExport> {
   const contact = await readContact(db, key);
-  const addresses = await addressesOf(db, contact, key.contactId);
+  const addresses = await addressesOf(db, contact, key);
   return {
     contact,
     lists: await listsOf(db, key),

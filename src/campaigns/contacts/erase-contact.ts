@@ -5,7 +5,7 @@ import { addressKey } from '../../domain/suppression';
 import { newId } from '../../storage/new-id';
 import { eraseMailboxes, eraseRecipients } from '../ledger/erase-recipients';
 import type { CampaignTables } from '../model/tables';
-import { type ContactKey, readContact } from './change-contact';
+import { type ContactKey, findContact, noContact } from './change-contact';
 import { idsOfSendsTo } from './contact-timeline';
 import type { ContactView } from './contact-view';
 import { lockContacts } from './contacts';
@@ -26,7 +26,8 @@ export interface Erasure extends Erased {
 /**
  * Begins to erase a person: the contact is gone, and nothing more is sent to their addresses, before this answers. What
  * else is known of them is written down as work (app/erasures.ts), in the same transaction, so that a process that dies
- * leaves it to the next. Repeated, it answers with the same erasure.
+ * leaves it to the next. Repeated, it answers with the same erasure. A contact that was deleted with its last list is
+ * known by its recipients, who keep its id and address.
  * Throws `not_found`.
  */
 export async function eraseContact(
@@ -44,9 +45,10 @@ export async function eraseContact(
       .where('contact_id', '=', contactId)
       .executeTakeFirst();
     if (known) return { id: known.id, contactId };
-    const contact = await readContact(tx, key);
-    const addresses = await addressesOf(tx, contact, contactId);
-    const words = contact.name ? [contact.name.toLowerCase()] : [];
+    const contact = await findContact(tx, key);
+    const addresses = await addressesOf(tx, contact ?? NO_ADDRESSES, key);
+    if (!contact && addresses.length === 0) throw noContact(contactId);
+    const words = contact?.name ? [contact.name.toLowerCase()] : [];
     const id = newId('era');
     await tx
       .insertInto('erasures')
@@ -60,18 +62,22 @@ export async function eraseContact(
   });
 }
 
+const NO_ADDRESSES = { email: null, phone: null };
+
 /**
  * The contact's present addresses and those that runs were frozen with. Email addresses are also returned in
  * lower case, because most records have them so.
  */
 export async function addressesOf(
   db: Kysely<CampaignTables>,
-  { email, phone }: ContactView,
-  contactId: string,
+  { email, phone }: Pick<ContactView, 'email' | 'phone'>,
+  { workspaceId, contactId }: ContactKey,
 ): Promise<string[]> {
   const { rows } = await sql<{ address: string }>`
-    select distinct address from recipients where contact_id = ${contactId} and address is not null
-    union select distinct address from skipped_contacts where contact_id = ${contactId} and address is not null`.execute(
+    select address from recipients r join runs on runs.id = r.run_id
+    where r.contact_id = ${contactId} and runs.workspace_id = ${workspaceId} and address is not null
+    union select address from skipped_contacts k join runs on runs.id = k.run_id
+    where k.contact_id = ${contactId} and runs.workspace_id = ${workspaceId} and address is not null`.execute(
     db,
   );
   const all = [email, phone, ...rows.map(({ address }) => address)].filter((one) => one !== null);
