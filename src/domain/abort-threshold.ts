@@ -57,6 +57,17 @@ export function abortTally(
   return tally;
 }
 
+/**
+ * The baseline as counts have fallen below it: recipients who are sent to again have failed no more, so that those who
+ * fail anew count from here. Null where it holds as it is.
+ */
+export function loweredTo(tally: AbortTally, baseline: AbortBaseline): AbortBaseline | null {
+  const fields = ['failed', 'settled', 'undelivered', 'told'] as const;
+  if (fields.every((field) => tally[field] >= baseline[field])) return null;
+  const lower = fields.map((field) => [field, Math.min(tally[field], baseline[field])] as const);
+  return { ...baseline, ...Object.fromEntries(lower) };
+}
+
 /** The reason to stop, in words for the run's operator; undefined while there is none. */
 export function abortReason(
   rule: AbortRule,

@@ -1,5 +1,11 @@
 import { type Kysely, sql } from 'kysely';
-import { type AbortBaseline, type AbortRule, abortReason, abortTally } from '../../domain/abort-threshold';
+import {
+  type AbortBaseline,
+  type AbortRule,
+  abortReason,
+  abortTally,
+  loweredTo,
+} from '../../domain/abort-threshold';
 import type { CampaignTables } from '../model/tables';
 import { closeGateAtOnce } from '../release/gates';
 import { failRun } from '../runs/fail-run';
@@ -52,7 +58,8 @@ export class AbortWatch {
  * (release/gates.ts). The counts at that moment are kept in `runs.abort_baseline`.
  *
  * A run that is started again after its end has a higher `launches`. The first look at it moves the baseline to
- * the counts of that moment, and the threshold counts from there. Costs one query for a run without a
+ * the counts of that moment, and the threshold counts from there. It is lowered where counts fall below it, because
+ * `retry-failed` puts many recipients back in several steps, and a look may come between two of them. Costs one query for a run without a
  * threshold, and a second one over a few rows per shard for a run with one.
  */
 export async function abortIfTooManyFail(
@@ -78,7 +85,9 @@ export async function abortIfTooManyFail(
     await moveBaseline(db, runId, baseline);
     return;
   }
-  const reason = abortReason(run.rule, tally, run.abort_baseline);
+  const lowered = run.abort_baseline && loweredTo(tally, run.abort_baseline);
+  if (lowered) await moveBaseline(db, runId, lowered);
+  const reason = abortReason(run.rule, tally, lowered ?? run.abort_baseline);
   if (reason) await failRun(db, runId, reason, { launch: run.launches, abortBaseline: baseline });
 }
 

@@ -1,6 +1,6 @@
 /** Proves which outcomes give a recipient another attempt, and that a repeated event gives none. */
 
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { cancelUnsent } from '../../../src/campaigns/actions/cancel-run';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
@@ -237,6 +237,37 @@ describeWithDatabase('retries by the event feed', (database) => {
     await tell(workspaceId, outcome(9, 'delivered'));
     await abortIfTooManyFail(db, runId, true);
     expect(await run()).toMatchObject({ control: 'fail', reason: expect.stringContaining('2 of 4 failed') });
+  });
+
+  test('stops a run whose failed recipients fail again, after each of the steps in which they were put back', async () => {
+    const { runId, workspaceId, campaignId } = await acceptedRun(20, {
+      abort: { failureRate: 0.5, minSample: 4 },
+    });
+    await moveRun(db, runId, 'running');
+    const fail = (attempt: number, seqs: number[], code: string) =>
+      tell(workspaceId, ...seqs.map((seq) => event(runId, seq, attempt, 'failed', code)));
+    const run = () => db.selectFrom('runs').selectAll().where('id', '=', runId).executeTakeFirstOrThrow();
+    await fail(0, [0, 1, 2, 3], 'first');
+    await fail(0, [4, 5, 6, 7], 'second');
+    await abortIfTooManyFail(db, runId, true);
+    expect(await run()).toMatchObject({ control: 'fail', abort_baseline: { failed: 8 } });
+    await sql`update runs set control = 'run', reason = null, launches = 2 where id = ${runId}`.execute(db);
+
+    const putBack = (code: string) =>
+      retryFailed(db, workspaceId, campaignId, { states: ['failed'], codes: [code] });
+    expect(await putBack('first')).toMatchObject({ retried: { sms: 4 } });
+    await abortIfTooManyFail(db, runId, true);
+    expect(await run()).toMatchObject({ abort_baseline: { failed: 4, settled: 4, launch: 2 } });
+    expect(await putBack('second')).toMatchObject({ retried: { sms: 4 } });
+    await abortIfTooManyFail(db, runId, true);
+    await passTime(runId);
+    await takeOn(runId, 8);
+    await fail(1, [0, 1, 2], 'first');
+    await abortIfTooManyFail(db, runId, true);
+    expect(await run()).toMatchObject({ control: 'run' });
+    await fail(1, [3], 'first');
+    await abortIfTooManyFail(db, runId, true);
+    expect(await run()).toMatchObject({ control: 'fail', reason: expect.stringContaining('4 of 4 failed') });
   });
 
   test('leaves a run alone that has no threshold', async () => {
