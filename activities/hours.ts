@@ -26,10 +26,9 @@ export function partByHours(
   return { ready, held };
 }
 
+/** The service may have a message whose answer was lost, and is not asked for it again in closed hours: it stays in doubt. */
 function heldUntil(next: number, recipient: PageRecipient, rule: DeliveryRule) {
-  const result = waitUntil(rule, recipient, next, OUT_OF_HOURS);
-  // The service may have the message, and is not asked for it again in time.
-  if (result.state === 'expired' && recipient.code === ANSWER_LOST)
-    return { state: 'unknown' as const, code: ANSWER_LOST };
-  return result;
+  const isInDoubt = recipient.code === ANSWER_LOST;
+  const result = waitUntil(rule, recipient, next, isInDoubt ? ANSWER_LOST : OUT_OF_HOURS);
+  return isInDoubt && result.state === 'expired' ? { state: 'unknown' as const, code: ANSWER_LOST } : result;
 }

@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely';
 import { createActivities } from '../../activities';
 import type { PlaceCallOutcome, StartCallsOutcome } from '../../activities/calls';
 import type { SendPageOutcome } from '../../activities/send';
+import { cancelUnsent } from '../../src/campaigns/actions/cancel-run';
 import { openCall } from '../../src/campaigns/calls/calls';
 import { createExplanations } from '../../src/campaigns/explain/explain';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
@@ -205,6 +206,20 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     const runId = await plant('voice', { delivery: { quietHours: aroundNow() } }, [HERE]);
     await sql`update runs set control = 'cancel' where id = ${runId}`.execute(db);
     expect(await placeCall(runId, 0)).toEqual({ kind: 'stopped', control: 'cancel' });
+  });
+
+  test('leave a message in doubt, so that a canceled campaign asks the service for it', async () => {
+    const runId = await plant('sms', { delivery: { quietHours: aroundNow() } }, [HERE]);
+    await sql`update recipients set state = 'waiting', code = 'answer_lost', retry_at = now() where run_id = ${runId}`.execute(
+      db,
+    );
+    await sql`update shards set next_seq = 1 where run_id = ${runId}`.execute(db);
+    await sendPage(runId);
+    const [row] = await recipients(runId);
+    expect(row).toMatchObject({ state: 'waiting', code: 'answer_lost' });
+    expect(inHours(row?.retry_at)).toBe(2);
+    await cancelUnsent(db, runId);
+    expect(await recipients(runId)).toMatchObject([{ state: 'accepted' }]);
   });
 
   describe('of a call window that closes before a redial', () => {
