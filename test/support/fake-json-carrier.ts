@@ -56,6 +56,8 @@ export const TO = {
   sender: '+15005550007',
   /** The sender's number is inactive at Telnyx. */
   inactive: '+15005550008',
+  /** Telnyx has taken as much of the messaging profile as it may cost in a day. */
+  spent: '+15005550009',
 } as const;
 
 /** Numbers that Telnyx does not dial: all with 403 and code 10010, and with what it is behind the words. */
@@ -160,6 +162,7 @@ export async function startFakeTelnyx(): Promise<FakeTelnyx> {
       [TO.transient]: error(503, '10008', 'Service unavailable'),
       [TO.throttled]: error(429, '10011', 'Too many requests'),
       [TO.account]: error(401, '10009', 'Authentication failed'),
+      [TO.spent]: error(429, '40333', 'Messaging profile spend limit reached'),
       [TO.inactive]: error(400, '10001', 'Inactive phone number', 'The phone number is inactive.'),
       [TO.sender]: error(400, '40305', "Invalid 'from' address"),
     },

@@ -8,6 +8,7 @@ import type { VendorKind } from '../../domain/account';
  * - `transient`: not now; counts as an attempt.
  * - `throttled`: too much at once; counts as none.
  * - `account`: the vendor refuses all that we send by this account.
+ * - `daily`: the same until a day is over, because the account has had its most messages or has cost its most. It ends by itself.
  * - `sender`: it refuses this sender at this account, and takes others.
  * - `expired`: the message's time was over at the vendor.
  * - `unknown`: it says itself that it does not know.
@@ -17,6 +18,7 @@ export type ErrorClass =
   | 'transient'
   | 'throttled'
   | 'account'
+  | 'daily'
   | 'sender'
   | 'expired'
   | 'unknown';
@@ -34,6 +36,7 @@ const TWILIO: Codes = {
   transient: '30003 20503',
   throttled: '20429 21611 22005 10004 30001 30022 30023 30027 63017 63018',
   account: '20003 20005 20008 20404 10001 21609 21701 21705 30002',
+  daily: '63038',
   // Not ours, not able to send this, or not registered.
   sender: '21210 21212 21601 21603 21606 21659 21660 21661 21703 21704 21712 30024 30032 30034 30035',
   expired: '30036',
@@ -48,6 +51,8 @@ const TELNYX: Codes = {
   throttled: '10011 90103 40011 40016 40018 40318 D1 D2 D3 D22',
   account:
     '10009 10010 10039 20000 20001 20002 20003 20004 20006 20008 20012 20013 20100 D10 D11 D12 D15 D16 D17 D18 D19 D38',
+  // What a messaging profile may cost in a day.
+  daily: '40333',
   // 10001 is an inactive number.
   sender: '10001 40010 40013 40100 40305 40306 40312 40314 40315 40320 40321 40329 D35 D36 D51',
   expired: '40005 40014',

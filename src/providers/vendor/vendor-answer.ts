@@ -38,18 +38,20 @@ export function resultOfAnswer(
   const retryAfterMs = parseRetryAfter(headers['retry-after'], Date.now());
   const word = read(answer);
   if (word.kind === 'taken') return { kind: 'accepted', providerId: word.providerId, data: word.data };
-  // Vendors refuse before they look at the message (Twilio says so), so that the words do not matter.
-  if (status === 429) return throttled(retryAfterMs);
+  const said = word.kind === 'refused' && word.code !== undefined ? errorClass(kind, word.code) : undefined;
+  // Vendors refuse before they look at the message (Twilio says so), so that the words matter only where asking again soon is
+  // in vain: an account that has had its messages of the day takes none for hours.
+  if (status === 429 && said !== 'daily') return throttled(retryAfterMs);
   if (word.kind === 'not_the_vendor' || LOST.has(status)) return { kind: 'unknown' };
   const code = word.code ?? `${kind}_${status}`;
   const message = word.message ?? `${kind} answered ${status}`;
-  const found = (word.code === undefined ? undefined : errorClass(kind, word.code)) ?? classOf(status);
-  switch (found) {
+  switch (said ?? classOf(status)) {
     case 'throttled':
       return throttled(retryAfterMs);
     case 'transient':
       return { kind: 'transient', code, retryAfterMs };
     case 'account':
+    case 'daily':
       return { kind: 'account', code, message };
     case 'sender':
       return { kind: 'sender', code, message };

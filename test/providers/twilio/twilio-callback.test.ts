@@ -113,7 +113,7 @@ describe('/inbound/twilio/{account}', () => {
 
   test('what refuses the sender or the account after it was taken closes the sender', async () => {
     const url = `${await listen()}/inbound/twilio/acc_1?m=msg_1`;
-    for (const ErrorCode of ['30003', '30034', '30002'])
+    for (const ErrorCode of ['30003', '30034', '30002', '63038'])
       await fake.post(url, status({ MessageStatus: 'undelivered', ErrorCode }));
     expect(refused).toEqual(['30034', '30002'].map((code) => ({ id: 'msg_1', providerId: 'SM1', code })));
   });

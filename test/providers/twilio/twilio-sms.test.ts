@@ -196,6 +196,7 @@ describe('an SMS to Twilio', () => {
       { ...twilioError(429, 20429), headers: { 'retry-after': '0' } },
       { kind: 'throttled', retryAfterMs: 1_000 },
     ],
+    ['the most messages of a day', twilioError(429, 63038), { kind: 'account', code: '63038' }],
     ['500 in its own form', twilioError(500, 20500), { kind: 'unknown' }],
     ['502 of a proxy', { status: 502, body: '<html>Bad gateway</html>' }, { kind: 'unknown' }],
     ['503 of a proxy', { status: 503, body: '<html>Unavailable</html>' }, { kind: 'unknown' }],

@@ -174,6 +174,8 @@ describe.each([
       expect(await send({ to: TO.sender })).toMatchObject({ kind: 'sender' });
       if (vendor === TELNYX) expect(await send({ to: TO.inactive })).toMatchObject({ kind: 'sender' });
       expect(await send({ to: TO.account })).toMatchObject({ kind: 'account' });
+      if (vendor === TELNYX)
+        expect(await send({ to: TO.spent })).toMatchObject({ kind: 'account', code: '40333' });
     });
 
     test('states are translated, and what came too late is expired', async () => {
