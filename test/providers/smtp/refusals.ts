@@ -18,139 +18,83 @@ const transient = (code: string): HandOverResult => ({ kind: 'transient', code, 
 const throttled: HandOverResult = { kind: 'throttled', retryAfterMs: 60_000, scope: 'message' };
 const unknown: HandOverResult = { kind: 'unknown' };
 
+/** Postfix's smtp-sink has a switch of its own for what may be tried again. */
+const refusal = (title: string, at: Refusal['at'], says: string, expected: HandOverResult): Refusal => ({
+  ...{ title, at, says, expected },
+  switches: says.startsWith('4') ? ['-r', at, '-b', says] : ['-f', at, '-B', says],
+});
 const hangUp = (title: string, at: Refusal['at'], expected = transient('ECONNECTION')): Refusal => ({
   ...{ title, at, says: 'hangs up', switches: ['-q', at], expected },
 });
 
 export const REFUSALS: Refusal[] = [
-  {
-    title: 'a recipient refused for good',
-    ...{ at: 'rcpt', says: '500 5.3.0 Error', switches: ['-f', 'rcpt'] },
-    expected: rejected('5.3.0'),
-  },
-  {
-    title: 'a sender refused for good',
-    ...{ at: 'mail', says: '500 5.3.0 Error', switches: ['-f', 'mail'] },
-    expected: rejected('5.3.0'),
-  },
-  {
-    title: 'a message refused for good',
-    ...{ at: '.', says: '500 5.3.0 Error', switches: ['-f', '.'] },
-    expected: rejected('5.3.0'),
-  },
-  {
-    title: 'a recipient refused for now',
-    ...{ at: 'rcpt', says: '450 4.3.0 Error', switches: ['-r', 'rcpt'] },
-    expected: transient('4.3.0'),
-  },
-  {
-    title: 'a message refused for now',
-    ...{ at: '.', says: '450 4.3.0 Error', switches: ['-r', '.'] },
-    expected: transient('4.3.0'),
-  },
-  {
-    title: 'a recipient without a mailbox',
-    ...{
-      at: 'rcpt',
-      says: '550 5.1.1 No such user',
-      switches: ['-f', 'rcpt', '-B', '550 5.1.1 No such user'],
-    },
-    expected: rejected('5.1.1', 'No such user'),
-  },
-  {
-    title: 'a recipient without a mailbox, as some hosts write the code',
-    ...{
-      at: 'rcpt',
-      says: '550 #5.1.0 Address rejected.',
-      switches: ['-f', 'rcpt', '-B', '550 #5.1.0 Address rejected.'],
-    },
-    expected: rejected('5.1.0', 'Address rejected.'),
-  },
-  {
-    title: 'a sender that is not trusted, as some hosts write the code',
-    ...{
-      at: '.',
-      says: '554 5.7.1: Blocked by policy',
-      switches: ['-f', '.', '-B', '554 5.7.1: Blocked by policy'],
-    },
-    expected: transient('5.7.1'),
-  },
-  {
-    title: 'a sender without a mailbox, refused at the recipient',
-    ...{
-      at: 'rcpt',
-      says: '550 5.1.0 <news@example.org>: Sender address rejected: User unknown',
-      switches: ['-f', 'rcpt', '-B', '550 5.1.0 <news@example.org>: Sender address rejected: User unknown'],
-    },
-    expected: transient('5.1.0'),
-  },
-  {
-    title: 'a sender without a mailbox, refused in words alone',
-    ...{
-      at: 'rcpt',
-      says: '550 Sender verify failed: user unknown',
-      switches: ['-f', 'rcpt', '-B', '550 Sender verify failed: user unknown'],
-    },
-    expected: transient('550'),
-  },
-  {
-    title: 'a sender without a mailbox, refused at the sender',
-    ...{
-      at: 'mail',
-      says: '550 5.1.1 User unknown',
-      switches: ['-f', 'mail', '-B', '550 5.1.1 User unknown'],
-    },
-    expected: transient('5.1.1'),
-  },
-  {
-    title: 'a mailbox that is full',
-    ...{
-      at: 'rcpt',
-      says: '552 5.2.2 Mailbox full',
-      switches: ['-f', 'rcpt', '-B', '552 5.2.2 Mailbox full'],
-    },
-    expected: transient('5.2.2'),
-  },
-  {
-    title: 'a sender that is not trusted, for the first time',
-    ...{
-      at: '.',
-      says: '550 5.7.26 Unauthenticated',
-      switches: ['-f', '.', '-B', '550 5.7.26 Unauthenticated'],
-    },
-    expected: transient('5.7.26'),
-  },
-  {
-    title: 'a host that wants less',
-    ...{ at: 'rcpt', says: '421 4.7.0 Slow down', switches: ['-r', 'rcpt', '-b', '421 4.7.0 Slow down'] },
-    expected: throttled,
-  },
-  {
-    title: 'a greeting that refuses us for good',
-    ...{
-      at: 'connect',
-      says: '554 5.7.1 Service unavailable; client host [192.0.2.7] blocked',
-      switches: ['-f', 'connect', '-B', '554 5.7.1 Service unavailable; client host [192.0.2.7] blocked'],
-    },
-    expected: {
+  refusal('a recipient refused for good', 'rcpt', '500 5.3.0 Error', rejected('5.3.0')),
+  refusal('a sender refused for good', 'mail', '500 5.3.0 Error', rejected('5.3.0')),
+  refusal('a message refused for good', '.', '500 5.3.0 Error', rejected('5.3.0')),
+  refusal('a recipient refused for now', 'rcpt', '450 4.3.0 Error', transient('4.3.0')),
+  refusal('a message refused for now', '.', '450 4.3.0 Error', transient('4.3.0')),
+  refusal(
+    'a recipient without a mailbox',
+    'rcpt',
+    '550 5.1.1 No such user',
+    rejected('5.1.1', 'No such user'),
+  ),
+  refusal(
+    'a recipient without a mailbox, as some hosts write the code',
+    'rcpt',
+    '550 #5.1.0 Address rejected.',
+    rejected('5.1.0', 'Address rejected.'),
+  ),
+  refusal(
+    'a sender that is not trusted, as some hosts write the code',
+    '.',
+    '554 5.7.1: Blocked by policy',
+    transient('5.7.1'),
+  ),
+  refusal(
+    'a sender without a mailbox, refused at the recipient',
+    'rcpt',
+    '550 5.1.0 <news@example.org>: Sender address rejected: User unknown',
+    transient('5.1.0'),
+  ),
+  refusal(
+    'a sender without a mailbox, refused in words alone',
+    'rcpt',
+    '550 Sender verify failed: user unknown',
+    transient('550'),
+  ),
+  refusal(
+    'a sender without a mailbox, refused at the sender',
+    'mail',
+    '550 5.1.1 User unknown',
+    transient('5.1.1'),
+  ),
+  refusal('a mailbox that is full', 'rcpt', '552 5.2.2 Mailbox full', transient('5.2.2')),
+  refusal(
+    'a sender that is not trusted, for the first time',
+    '.',
+    '550 5.7.26 Unauthenticated',
+    transient('5.7.26'),
+  ),
+  refusal('a host that wants less', 'rcpt', '421 4.7.0 Slow down', throttled),
+  refusal(
+    'a greeting that refuses us for good',
+    'connect',
+    '554 5.7.1 Service unavailable; client host [192.0.2.7] blocked',
+    {
       ...{ kind: 'account', code: '5.7.1' },
       message: 'Service unavailable; client host [192.0.2.7] blocked',
     },
-  },
-  {
-    title: 'a greeting that refuses us in words alone',
-    ...{
-      at: 'connect',
-      says: '554 No service here',
-      switches: ['-f', 'connect', '-B', '554 No service here'],
-    },
-    expected: { kind: 'account', code: '554', message: 'No service here' },
-  },
-  {
-    title: 'a greeting that puts us off',
-    ...{ at: 'connect', says: '450 4.3.0 Error', switches: ['-r', 'connect'] },
-    expected: { ...transient('EPROTOCOL'), unreached: true } as HandOverResult,
-  },
+  ),
+  refusal('a greeting that refuses us in words alone', 'connect', '554 No service here', {
+    kind: 'account',
+    code: '554',
+    message: 'No service here',
+  }),
+  refusal('a greeting that puts us off', 'connect', '450 4.3.0 Error', {
+    ...transient('EPROTOCOL'),
+    unreached: true,
+  } as HandOverResult),
   hangUp('no greeting but a hang-up', 'connect', {
     ...transient('ECONNECTION'),
     unreached: true,
