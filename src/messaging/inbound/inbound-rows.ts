@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import { accountIdOf } from '../../domain/account';
 import { LIMITS } from '../../domain/limits';
 import type { KeywordAction, KeywordReading } from '../../domain/opt-out-keywords';
 import { senderKey } from '../../domain/suppression';
@@ -61,18 +62,22 @@ export async function insertInbound(
  * The workspaces that wrote to a subscriber from that sender, each once, by id. Several may share a number, and
  * the SMS does not say which is meant. The last message that left counts before one that did not. If no such
  * message is kept, it is every workspace that uses the sender.
+ *
+ * At another account the same short code or name is another sender, so that a workspace counts only if it may use the account
+ * that was answered, or if that account carried its message.
  */
 export async function findCorrespondents(
   tx: Kysely<MessagingTables>,
-  subscriber: string,
-  senders: readonly string[],
+  { provider, subscriber, senders }: { provider: string; subscriber: string; senders: readonly string[] },
 ): Promise<Correspondent[]> {
+  const mayUse = (workspaceId: RawBuilder<unknown>) => isOpenTo(provider, workspaceId);
   const { rows } = await sql<TargetRow & { from_address: string }>`
     select distinct on (m.workspace_id) m.id, m.workspace_id, m.uid, m.channel, m.campaign, m.state,
       m.attempt, m.provider, m.history, m.from_address
     from messages m
     where m.channel = 'sms' and ${isText(sql`m.to_address`, sql`${subscriber}::text`)}
       and ${senderKeySql(sql`m.from_address`)} = any(${senders}::text[])
+      and (m.provider = ${provider} or ${mayUse(sql`m.workspace_id`)})
       and not exists (select 1 from inbound_messages i where i.reply_id = m.id)
     order by m.workspace_id,
       m.state in ('scheduled', 'accepted', 'suppressed', 'canceled', 'expired'), m.id desc
@@ -89,11 +94,18 @@ export async function findCorrespondents(
     .selectFrom('sms_senders')
     .selectAll()
     .where('sender', '=', sql<string>`any(${senders}::text[])`)
+    .where(mayUse(sql`workspace_id`))
     .orderBy('workspace_id')
     .limit(LIMITS.workspacesPerSender)
     .execute();
   return users.map(({ workspace_id, sender }) => ({ workspaceId: workspace_id, sender, target: undefined }));
 }
+
+/** SQL: any workspace may use an account of the environment, and some kinds of carriers do not say which account was answered. */
+const isOpenTo = (provider: string, workspaceId: RawBuilder<unknown>): RawBuilder<boolean> =>
+  sql`not exists (
+    select from accounts where id = ${accountIdOf(provider, 'sms')} and not workspaces && array['*', ${workspaceId}]
+  )`;
 
 /** Adds an event to the message that was answered. A message with the most events gets no more. */
 export async function tellInbound(

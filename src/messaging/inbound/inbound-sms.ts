@@ -92,7 +92,8 @@ class StoredInbound implements InboundMessages {
       const id = await insertInbound(tx, provider, sms, reading.action);
       if (id === undefined) return undefined;
       const subscriber = phoneOf(sms.from);
-      const correspondents = await findCorrespondents(tx, subscriber, sendersOf(sms.to));
+      const reply = { provider, subscriber, senders: sendersOf(sms.to) };
+      const correspondents = await findCorrespondents(tx, reply);
       const changed: Correspondent[] = [];
       const told: string[] = [];
       for (const one of correspondents) {
@@ -115,7 +116,7 @@ class StoredInbound implements InboundMessages {
     if (!taken.isKnown) {
       this.deps.log.warn(
         { inbound: id, action: reading.action },
-        'An inbound SMS is for a sender that no workspace has used',
+        'An inbound SMS is for a sender that no workspace of its account has used',
       );
     } else if (reading.action !== 'none') {
       this.deps.log.info({ inbound: id, action: reading.action }, 'A subscriber sent a keyword');

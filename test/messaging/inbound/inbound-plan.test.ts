@@ -33,7 +33,9 @@ describeWithDatabase('who is answered, among 100,000 messages', (database) => {
       if (analyzed) await sql`analyze messages`.execute(db);
       at.take();
       const explained = at.db as unknown as Kysely<MessagingTables>;
-      const found = await findCorrespondents(explained, '+12020000007', ['12345', '+12345']);
+      const found = await findCorrespondents(explained, {
+        ...{ provider: 'twilio:acc_1', subscriber: '+12020000007', senders: ['12345', '+12345'] },
+      });
       expect(found.map(({ workspaceId, target }) => [workspaceId, target?.id])).toEqual([
         ['ws_0', 'msg_00080007'],
         ['ws_1', 'msg_00060007'],

@@ -2,6 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
+import { providerName } from '../../../src/domain/account';
 import { createLog } from '../../../src/log';
 import { createInboundMessages } from '../../../src/messaging/inbound/inbound-sms';
 import type { MessagingTables } from '../../../src/messaging/model/tables';
@@ -9,6 +10,7 @@ import { createSuppressionList } from '../../../src/messaging/suppression/suppre
 import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
+import { createAccountsRig } from '../carriers/accounts-rig';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
 
 const SENDER = '12345';
@@ -41,6 +43,14 @@ describeWithDatabase('what subscribers write back', (database) => {
     await one.delivery.accept(of.workspaceId, of.sms(uid, { to: person, ...more }));
     await until(`${uid} is sent`, async () => (await of.states())[uid] === 'sent');
   }
+  const openTo = async (...of: string[]) => {
+    await db
+      .insertInto('workspaces')
+      .values(of.map((id) => ({ id, name: id })))
+      .onConflict((known) => known.doNothing())
+      .execute();
+    return createAccountsRig(storage).make({ workspaces: of });
+  };
   const replies = () => one.sms.taken.filter((message) => message.uid.startsWith('reply.'));
   const blocks = (workspaceId = rig.workspaceId) =>
     db
@@ -166,6 +176,56 @@ describeWithDatabase('what subscribers write back', (database) => {
     await write('START');
     expect(await blocks()).toEqual([]);
     await sendFirst('again');
+  });
+
+  test('a reply to an account reaches the workspaces that may use it, and no other', async () => {
+    const second = await createOutboxRig(storage);
+    const own = await openTo(rig.workspaceId);
+    const shared = await openTo(rig.workspaceId, second.workspaceId);
+    await sendFirst();
+    await sendFirst('second', {}, second);
+    const sms = { id: `own-${people}`, from: person, to: SENDER, text: 'STOP' };
+    await one.delivery.inboundOf(providerName(own))([sms]);
+    expect(await blocks()).toHaveLength(1);
+    expect(await blocks(second.workspaceId)).toEqual([]);
+    expect(await inboundEvents(second)).toEqual([]);
+    await until('it is answered', () => replies().length === 1);
+    expect(Object.keys(await rig.states())).toContain(replies()[0]?.uid);
+    await one.delivery.inboundOf(providerName(shared))([{ ...sms, id: `shared-${people}` }]);
+    expect(await blocks(second.workspaceId)).toHaveLength(1);
+    expect(await inboundEvents(second)).toHaveLength(1);
+    await second.stop();
+  });
+
+  test('a STOP counts for the workspace whose message the account carried, also when it may not use it any more', async () => {
+    const second = await createOutboxRig(storage);
+    const account = await openTo(second.workspaceId);
+    await sendFirst();
+    await db
+      .updateTable('messages')
+      .set({ provider: providerName(account) })
+      .where('workspace_id', '=', rig.workspaceId)
+      .execute();
+    const sms = { id: `moved-${people}`, from: person, to: SENDER, text: 'STOP' };
+    await one.delivery.inboundOf(providerName(account))([sms]);
+    expect(await blocks()).toHaveLength(1);
+    await second.stop();
+  });
+
+  test('a STOP to an account counts for its own workspaces when the messages are no longer kept', async () => {
+    const second = await createOutboxRig(storage);
+    const own = await openTo(rig.workspaceId);
+    const sender = `7${people}${Date.now() % 100_000}`.slice(0, 8);
+    await sendFirst('first', { from: sender });
+    await sendFirst('second', { from: sender }, second);
+    const all = [rig.workspaceId, second.workspaceId];
+    await db.deleteFrom('messages').where('workspace_id', 'in', all).execute();
+    await one.delivery.inboundOf(providerName(own))([
+      { id: `gone-${people}`, from: person, to: sender, text: 'STOP' },
+    ]);
+    expect(await blocks()).toHaveLength(1);
+    expect(await blocks(second.workspaceId)).toEqual([]);
+    await second.stop();
   });
 
   test('the confirmation passes the block that it confirms, and no other', async () => {
