@@ -14,8 +14,9 @@ export interface UpsertCounts {
  * Adds suppressions in one statement. An existing entry takes the reason and source of one made by an operator
  * or a complaint. An automatic one, such as a bounce, replaces only entries that the recipient can lift again:
  * a keyword or an unsubscribe. Those two replace no other source, because lifting them would then lift more. A carrier's own
- * block (`provider`) replaces neither, because it follows from the same wish, and ends with it: Twilio refuses the confirmation
- * of the STOP that it has heard too, and takes back its block at the START by which ours is lifted.
+ * block (`provider`) replaces neither, and a keyword replaces it, because both follow from the same wish and end with it: Twilio
+ * refuses the confirmation of the STOP that it has heard too, and takes back its block at the START by which ours is lifted. One
+ * that the carrier keeps comes back with its next refusal.
  *
  * The address of an erased person is in no entry: the one with its hash covers all channels and senders.
  *
@@ -49,7 +50,8 @@ export async function upsertSuppressions(
         where (s.reason, s.source) is distinct from (excluded.reason, excluded.source)
           and (excluded.source in ('api', 'csv', 'complaint') or s.source = excluded.source
             or (s.source in ('keyword', 'unsubscribe')
-              and excluded.source not in ('keyword', 'unsubscribe', 'provider')))
+              and excluded.source not in ('keyword', 'unsubscribe', 'provider'))
+            or (s.source = 'provider' and excluded.source = 'keyword'))
       returning (xmax = 0) as created
     )
     select count(*) filter (where created)::int as created,

@@ -57,6 +57,7 @@ describeWithDatabase('what subscribers write back', (database) => {
       .selectFrom('suppressions')
       .select(['address', 'channel', 'sender', 'source', 'reason'])
       .where('workspace_id', '=', workspaceId)
+      .orderBy('sender')
       .execute();
   const inboundEvents = async (of = rig) =>
     (await allEvents(one.delivery, of.workspaceId)).filter(({ type }) => type === 'inbound');
@@ -175,6 +176,22 @@ describeWithDatabase('what subscribers write back', (database) => {
     expect(await blocks()).toMatchObject([{ sender: SENDER, source: 'keyword' }]);
     await write('START');
     expect(await blocks()).toEqual([]);
+    await sendFirst('again');
+  });
+
+  test('START lifts a STOP that found the carrier’s own block in its place', async () => {
+    await sendFirst();
+    const list = createSuppressionList({ db });
+    const block = { channel: 'sms' as const, address: person, reason: 'opted out at the carrier' };
+    await list.add(rig.workspaceId, { ...block, sender: SENDER }, 'provider');
+    await list.add(rig.workspaceId, { ...block, sender: 'SHOP' }, 'provider');
+    await write('STOP');
+    expect(await blocks()).toMatchObject([
+      { sender: SENDER, source: 'keyword', reason: 'SMS: STOP' },
+      { sender: 'shop', source: 'provider' },
+    ]);
+    await write('START');
+    expect(await blocks()).toMatchObject([{ sender: 'shop', source: 'provider' }]);
     await sendFirst('again');
   });
 
