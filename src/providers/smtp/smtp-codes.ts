@@ -7,10 +7,11 @@ import type { Stage } from './smtp-session';
  * - `rejected`   this message will never be taken, because of its recipient or what it holds.
  * - `transient`  not now; tried again, and counted.
  * - `slow_down`  the recipient's host wants less of us for a while: its other messages wait as well.
+ * - `relay_slow_down` the relay itself wants less of us: all messages wait for a moment.
  * - `sender`     it is about the sender's domain: its reputation, its policy. The recipient did nothing.
- * - `account`    the relay does not know us, or not any more.
+ * - `account`    the relay does not know us, or not any more, or has taken our mail of the day.
  */
-export type RefusalClass = 'rejected' | 'transient' | 'slow_down' | 'sender' | 'account';
+export type RefusalClass = 'rejected' | 'transient' | 'slow_down' | 'relay_slow_down' | 'sender' | 'account';
 
 export interface Refusal {
   class: RefusalClass;
@@ -21,20 +22,30 @@ export interface Refusal {
 export function classify(reply: SmtpReply, stage: Stage): Refusal {
   const { code, enhanced } = reply;
   if (!code || code < 400) return { class: 'transient', code: String(code) };
+  if (reply.isDailyQuota) return { class: 'account', code: DAILY_QUOTA };
   // RFC 4954: the commands that need a log-in are refused with these.
   if (code === 530 || code === 534 || code === 535 || code === 538 || LOGIN.has(enhanced ?? '')) {
     return { class: 'account', code: enhanced ?? String(code) };
   }
-  return { class: code < 500 ? temporary(reply) : permanent(reply, stage), code: codeOf(reply, stage) };
+  return {
+    class: code < 500 ? temporary(reply, stage) : permanent(reply, stage),
+    code: codeOf(reply, stage),
+  };
 }
+
+/** In place of a relay's own code, which each chooses otherwise. */
+export const DAILY_QUOTA = 'daily_quota';
 
 const LOGIN = new Set(['5.7.8', '5.7.9', '5.7.11', '5.7.12', '5.7.14']);
 /** A full mailbox may be emptied, whatever class its host gives it. */
 const MAILBOX_FULL = '5.2.2';
 
-function temporary({ code, enhanced }: SmtpReply): RefusalClass {
-  if (code === 421) return 'slow_down';
-  return enhanced?.startsWith('4.7.') ? 'slow_down' : 'transient';
+function temporary({ code, enhanced, text }: SmtpReply, stage: Stage): RefusalClass {
+  // Amazon SES, after a message.
+  if (/\bmaximum sending rate exceeded\b/i.test(text)) return 'relay_slow_down';
+  if (code !== 421 && !enhanced?.startsWith('4.7.')) return 'transient';
+  // Before a relay knows the recipient, its answer is about itself.
+  return stage === 'mail' ? 'relay_slow_down' : 'slow_down';
 }
 
 function permanent({ enhanced, text }: SmtpReply, stage: Stage): RefusalClass {

@@ -9,7 +9,7 @@ import { composeMail, domainOf, splitSender, writeHeaders } from './mail-message
 import { createRelayChoice } from './relay-choice';
 import { createReturnPath, type ReturnPath } from './return-path';
 import { createSenderBreaker } from './sender-breaker';
-import { classify, retryGapMs } from './smtp-codes';
+import { classify, DAILY_QUOTA, retryGapMs } from './smtp-codes';
 import { openSmtpInbound, type SmtpInbound, type SmtpListen } from './smtp-inbound';
 import { createSmtpRelay, type RelayOutcome, type SmtpRelay } from './smtp-relay';
 import type { SmtpTimeouts, SmtpUnreachable } from './smtp-session';
@@ -176,8 +176,7 @@ class SmtpRelayProvider implements SmtpProvider {
           } else if (outcome.kind === 'refused') {
             const { class: kind } = classify(outcome.reply, outcome.stage);
             if (kind === 'sender') senderWaitMs = this.breaker.refused(sender);
-            // Before a relay knows the recipient, its answer is about itself.
-            if (kind === 'slow_down' && outcome.stage !== 'mail') entry.leave('slow_down');
+            if (kind === 'slow_down') entry.leave('slow_down');
           }
         },
       });
@@ -280,8 +279,9 @@ function refused(
       return { kind, code, message: reply.text };
     case 'transient':
       return { kind, code, retryAfterMs };
+    case 'relay_slow_down':
+      return { kind: 'throttled', retryAfterMs: RELAY_PAUSE_MS };
     case 'slow_down':
-      if (stage === 'mail') return { kind: 'throttled', retryAfterMs: RELAY_PAUSE_MS };
       return { kind: 'throttled', retryAfterMs: LIMITS.smtpSilenceFirstMs, scope: 'message' };
     case 'sender':
       if (senderWaitMs === undefined) return { kind: 'transient', code, retryAfterMs };
@@ -293,7 +293,7 @@ function unreachable({ account, code, reply }: SmtpUnreachable, retryAfterMs: nu
   if (!account) return { kind: 'transient', code, retryAfterMs, unreached: true };
   return {
     kind: 'account',
-    code: reply?.enhanced ?? code,
+    code: reply?.isDailyQuota ? DAILY_QUOTA : (reply?.enhanced ?? code),
     message: reply?.text ?? 'The relay cannot be trusted',
   };
 }

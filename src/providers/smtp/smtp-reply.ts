@@ -6,6 +6,8 @@ export interface SmtpReply {
   enhanced: string | undefined;
   /** Without addresses, short enough to be kept. */
   text: string;
+  /** The relay has taken as much of this account as it takes in a day, which ends by itself. */
+  isDailyQuota: boolean;
 }
 
 const TEXT_CHARS = 200;
@@ -21,8 +23,17 @@ export function parseReply(response: string): SmtpReply | undefined {
   const lines = response.split(/\r?\n/).map((line) => line.replace(/^\d{3}[ -]?/, ''));
   const enhanced = ENHANCED.exec(lines[0] ?? '')?.[1];
   const text = lines.map((line) => line.replace(ENHANCED, '').trim()).join(' ');
-  return { code, enhanced, text: withoutAddresses(beginningOf(text)).slice(0, TEXT_CHARS) };
+  const kept = withoutAddresses(beginningOf(text)).slice(0, TEXT_CHARS);
+  return { code, enhanced, text: kept, isDailyQuota: isDailyQuota(enhanced, kept) };
 }
+
+/**
+ * Only words say it: Amazon SES gives 454, SendGrid 451, Google 550 5.4.5. What x.2.x says is about the recipient's mailbox.
+ */
+const isDailyQuota = (enhanced: string | undefined, text: string): boolean =>
+  !/^[45]\.2\./.test(enhanced ?? '') && DAILY_QUOTA.test(text);
+const DAILY_QUOTA =
+  /\bdaily\b.{0,40}\b(?:quota|limit)\b.{0,20}\b(?:exceeded|reached)\b|\bmaximum credits exceeded\b/i;
 
 /** Looking for addresses in a long line without one takes the square of its length; and none is cut in two. */
 function beginningOf(text: string): string {

@@ -78,6 +78,28 @@ export const REFUSALS: Refusal[] = [
   ),
   refusal('a host that wants less', 'rcpt', '421 4.7.0 Slow down', throttled),
   refusal(
+    'a service that has taken its mail of the day',
+    '.',
+    '454 Throttling failure: Daily message quota exceeded',
+    {
+      ...{ kind: 'account', code: 'daily_quota' },
+      message: 'Throttling failure: Daily message quota exceeded',
+    },
+  ),
+  refusal('the same, as a refusal for good', 'mail', '550 5.4.5 Daily user sending limit exceeded.', {
+    ...{ kind: 'account', code: 'daily_quota' },
+    message: 'Daily user sending limit exceeded.',
+  }),
+  refusal(
+    'a service that takes no more in this second',
+    '.',
+    '454 Throttling failure: Maximum sending rate exceeded.',
+    {
+      kind: 'throttled',
+      retryAfterMs: 15_000,
+    },
+  ),
+  refusal(
     'a greeting that refuses us for good',
     'connect',
     '554 5.7.1 Service unavailable; client host [192.0.2.7] blocked',

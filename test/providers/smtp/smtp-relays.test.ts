@@ -119,6 +119,20 @@ describe('a relay that encrypts', () => {
     expect(a.delivered).toEqual([]);
   });
 
+  test('that refuses the log-in for its quota of the day pauses the account, and only the quota does for the moment', async () => {
+    const says = (words: string) =>
+      withTls({
+        disabledCommands: [],
+        onAuth: (_auth, _session, done) => done(Object.assign(new Error(words), { responseCode: 451 })),
+      });
+    const sendTo = async (words: string) =>
+      open(`smtp://ann:secret@127.0.0.1:${(await says(words)).port}`, { ca: cert }).handOver([mail()]);
+    expect(await sendTo('Authentication failed: Maximum credits exceeded')).toMatchObject([
+      { kind: 'account', code: 'daily_quota' },
+    ]);
+    expect(await sendTo('Try again later')).toMatchObject([{ kind: 'transient', unreached: true }]);
+  });
+
   test('is logged in to, and refuses a wrong password for everybody', async () => {
     const a = await withLogin();
     const right = open(`smtp://ann:p%40ss%2Cword@127.0.0.1:${a.port}`, { ca: cert });
