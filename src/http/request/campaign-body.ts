@@ -56,7 +56,8 @@ export async function readCampaignRequest(
   const left = checked?.findings.slice(0, LIMITS.contactsPerRequest) ?? [];
   const withLeftOut = <T>(work: Promise<T>) =>
     work.catch((error: unknown): never => {
-      if (left.length === 0 || !(error instanceof DomainError) || error.code !== 'no_audience') throw error;
+      const isNoneLeft = left.length > 0 && checked?.rows.length === 0;
+      if (!isNoneLeft || !(error instanceof DomainError) || error.code !== 'no_audience') throw error;
       throw noneLeft(left);
     });
   const rejected = skipInvalid === true ? { rejected: left } : {};
