@@ -150,6 +150,7 @@ describeWithDatabase('recipients in a campaign’s own request', (database) => {
       const refused = await call('POST', path, wrong);
       expect([refused.status, refused.body.code]).toEqual([422, 'no_audience']);
       expect(findings(refused)).toEqual(['recipients.0 no_address', 'recipients.1.phone invalid_phone']);
+      expect(refused.body.message).toMatch(/no recipients: recipients\.0: .* \(and 1 more\)\. Correct them/);
     }
   });
 

@@ -64,10 +64,13 @@ export async function readCampaignRequest(
   return { recipients: checked, rejected, requireDue, withLeftOut };
 }
 
+/** Names the first finding, as other refusals do, because some callers show the message alone. */
 function noneLeft(findings: readonly RecipientFinding[]): DomainError {
-  const message =
-    'Every row of `recipients` is wrong and was left out, so that the campaign would have no recipients; correct them as `errors` says, or name a contact list';
-  return new DomainError('no_audience', message, { errors: listed(findings) });
+  const errors = listed(findings);
+  const [first, ...others] = errors;
+  const more = others.length > 0 ? ` (and ${others.length} more)` : '';
+  const message = `Every row of \`recipients\` was left out as wrong, so that there would be no recipients: ${first?.path}: ${first?.message}${more}. Correct them, or name a contact list`;
+  return new DomainError('no_audience', message, { errors });
 }
 
 const listed = (findings: readonly RecipientFinding[]): FieldError[] =>
