@@ -22,7 +22,7 @@ export interface Refusal {
 export function classify(reply: SmtpReply, stage: Stage): Refusal {
   const { code, enhanced } = reply;
   if (!code || code < 400) return { class: 'transient', code: String(code) };
-  if (reply.isDailyQuota) return { class: 'account', code: DAILY_QUOTA };
+  if (reply.refusesAccount) return { class: 'account', code: reply.refusesAccount };
   // RFC 4954: the commands that need a log-in are refused with these.
   if (code === 530 || code === 534 || code === 535 || code === 538 || LOGIN.has(enhanced ?? '')) {
     return { class: 'account', code: enhanced ?? String(code) };
@@ -32,9 +32,6 @@ export function classify(reply: SmtpReply, stage: Stage): Refusal {
     code: codeOf(reply, stage),
   };
 }
-
-/** In place of a relay's own code, which each chooses otherwise. */
-export const DAILY_QUOTA = 'daily_quota';
 
 const LOGIN = new Set(['5.7.8', '5.7.9', '5.7.11', '5.7.12', '5.7.14']);
 /** A full mailbox may be emptied, whatever class its host gives it. */
@@ -62,7 +59,11 @@ function permanent({ enhanced, text }: SmtpReply, stage: Stage): RefusalClass {
  * Sender address rejected: User unknown`. The address of a recipient who did nothing must not be blocked for it.
  */
 export const isAboutSender = (text: string): boolean =>
-  /\bsender\b(?:[ -]\w+){0,3} (?:rejected|refused|denied|failed|unknown|invalid)\b/i.test(text);
+  /\bsender\b(?:[ -]\w+){0,3} (?:rejected|refused|denied|failed|unknown|invalid)\b/i.test(text) ||
+  UNVERIFIED.test(text);
+
+/** A sender that is not the account's own, at SendGrid and Amazon SES. */
+const UNVERIFIED = /\bdoes not match a verified sender\b|\bnot verified\. the following identities failed\b/i;
 
 const NOBODY =
   /\b(?:user|mailbox|recipient|account)\b.{0,20}\b(?:unknown|not found|does(?: no|n')t exist|unavailable)|(?:unknown|no such|invalid) (?:user|mailbox|recipient|account)/i;

@@ -9,7 +9,7 @@ import { composeMail, domainOf, splitSender, writeHeaders } from './mail-message
 import { createRelayChoice } from './relay-choice';
 import { createReturnPath, type ReturnPath } from './return-path';
 import { createSenderBreaker } from './sender-breaker';
-import { classify, DAILY_QUOTA, retryGapMs } from './smtp-codes';
+import { classify, retryGapMs } from './smtp-codes';
 import { openSmtpInbound, type SmtpInbound, type SmtpListen } from './smtp-inbound';
 import { createSmtpRelay, type RelayOutcome, type SmtpRelay } from './smtp-relay';
 import type { SmtpTimeouts, SmtpUnreachable } from './smtp-session';
@@ -293,7 +293,7 @@ function unreachable({ account, code, reply }: SmtpUnreachable, retryAfterMs: nu
   if (!account) return { kind: 'transient', code, retryAfterMs, unreached: true };
   return {
     kind: 'account',
-    code: reply?.isDailyQuota ? DAILY_QUOTA : (reply?.enhanced ?? code),
+    code: reply?.refusesAccount ?? reply?.enhanced ?? code,
     message: reply?.text ?? 'The relay cannot be trusted',
   };
 }

@@ -6,8 +6,8 @@ export interface SmtpReply {
   enhanced: string | undefined;
   /** Without addresses, short enough to be kept. */
   text: string;
-  /** The relay has taken as much of this account as it takes in a day, which ends by itself. */
-  isDailyQuota: boolean;
+  /** Why the relay takes nothing of this account, if its words say so: a name in place of a code, which each relay chooses otherwise. */
+  refusesAccount: 'daily_quota' | 'sending_paused' | undefined;
 }
 
 const TEXT_CHARS = 200;
@@ -24,14 +24,17 @@ export function parseReply(response: string): SmtpReply | undefined {
   const enhanced = ENHANCED.exec(lines[0] ?? '')?.[1];
   const text = lines.map((line) => line.replace(ENHANCED, '').trim()).join(' ');
   const kept = withoutAddresses(beginningOf(text)).slice(0, TEXT_CHARS);
-  return { code, enhanced, text: kept, isDailyQuota: isDailyQuota(enhanced, kept) };
+  return { code, enhanced, text: kept, refusesAccount: accountRefusal(enhanced, kept) };
 }
 
-/**
- * Only words say it: Amazon SES gives 454, SendGrid 451, Google 550 5.4.5. What x.2.x says is about the recipient's mailbox.
- */
-const isDailyQuota = (enhanced: string | undefined, text: string): boolean =>
-  !/^[45]\.2\./.test(enhanced ?? '') && DAILY_QUOTA.test(text);
+/** Only words say it: with a quota of the day Amazon SES gives 454, SendGrid 451, Google 550 5.4.5, and SES 554 when it has paused us. */
+function accountRefusal(enhanced: string | undefined, text: string): SmtpReply['refusesAccount'] {
+  if (PAUSED.test(text)) return 'sending_paused';
+  // What x.2.x says is about the recipient's mailbox.
+  return !/^[45]\.2\./.test(enhanced ?? '') && DAILY_QUOTA.test(text) ? 'daily_quota' : undefined;
+}
+
+const PAUSED = /\bsending (?:paused|suspended) for this account\b/i;
 const DAILY_QUOTA =
   /\bdaily\b.{0,40}\b(?:quota|limit)\b.{0,20}\b(?:exceeded|reached)\b|\bmaximum credits exceeded\b/i;
 

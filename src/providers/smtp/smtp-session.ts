@@ -224,8 +224,8 @@ function unreachable(error: SmtpError): SmtpUnreachable {
   const noEncryption = error.code === 'ETLS' && (reply !== undefined || isAboutCertificate(error));
   // A relay that has no service for us says so in place of its greeting (RFC 5321, 3.1).
   const refusesUs = (error.code === 'EPROTOCOL' || error.code === 'ECONNECTION') && (reply?.code ?? 0) >= 500;
-  const isSpent = reply?.isDailyQuota === true;
-  const account = refusedLogin || noEncryption || refusesUs || isSpent || isAboutCertificate(error);
+  const saysSo = reply?.refusesAccount !== undefined;
+  const account = refusedLogin || noEncryption || refusesUs || saysSo || isAboutCertificate(error);
   const code = refusesUs ? String(reply?.code) : (error.originalCode ?? error.code ?? 'no_answer');
   return new SmtpUnreachable(code, reply, account, error);
 }

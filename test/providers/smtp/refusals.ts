@@ -86,6 +86,15 @@ export const REFUSALS: Refusal[] = [
       message: 'Throttling failure: Daily message quota exceeded',
     },
   ),
+  refusal(
+    'a service that has paused the account',
+    '.',
+    '554 Message rejected: Sending paused for this account.',
+    {
+      ...{ kind: 'account', code: 'sending_paused' },
+      message: 'Message rejected: Sending paused for this account.',
+    },
+  ),
   refusal('the same, as a refusal for good', 'mail', '550 5.4.5 Daily user sending limit exceeded.', {
     ...{ kind: 'account', code: 'daily_quota' },
     message: 'Daily user sending limit exceeded.',

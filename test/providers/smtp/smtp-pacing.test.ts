@@ -30,6 +30,18 @@ describe('what a refusal means', () => {
     ['550 5.4.5 Daily SMTP relay sending limit exceeded for this customer', 'mail', 'account', 'daily_quota'],
     ['550 5.4.5 Daily sending quota exceeded - gsmtp', 'data', 'account', 'daily_quota'],
     ['451 Authentication failed: Maximum credits exceeded', 'mail', 'account', 'daily_quota'],
+    [
+      '554 Message rejected: Sending paused for this account. See your inbox',
+      'data',
+      'account',
+      'sending_paused',
+    ],
+    ['554 Message rejected: Sending suspended for this account.', 'data', 'account', 'sending_paused'],
+    [
+      '554 Message rejected: Email address is not verified. The following identities failed the check in region EU-WEST-1: a@b.example',
+      ...(['data', 'sender', '554'] as const),
+    ],
+    ['550 The from address does not match a verified Sender Identity.', 'data', 'sender', '550'],
     // A recipient's own.
     ['452 4.2.2 Daily mailbox quota exceeded', 'rcpt', 'transient', '4.2.2'],
     ['550 5.7.1 Policy', 'rcpt', 'sender', '5.7.1'],
