@@ -6,7 +6,7 @@ import { provenMessage } from '../vendor/message-address';
 import { type Callback, type CallbackAccount, type CallbackReading, header } from '../vendor/vendor';
 import { objectIn, wordIn } from '../vendor/vendor-answer';
 import { isCallEvent, readCallEvent } from './telnyx-call';
-import { objectAt } from './telnyx-client';
+import { objectAt, saysOptedOut } from './telnyx-client';
 
 /** What Telnyx calls us with: the status of messages, what subscribers write, and what happens in calls. */
 export function readTelnyxCallback(callback: Callback, account: CallbackAccount): CallbackReading {
@@ -72,7 +72,8 @@ function receiptOf(
   const providerId = wordIn(payload.id);
   const known = STATES[String(objectAt(listAt(payload.to)[0]).status)];
   if (!known || (id === undefined && providerId === undefined)) return undefined;
-  const code = wordIn(objectAt(listAt(payload.errors)[0]).code, 40);
+  const error = objectAt(listAt(payload.errors)[0]);
+  const code = saysOptedOut(error) ? 'opted_out' : wordIn(error.code, 40);
   const isLate = code !== undefined && errorClass('telnyx', code) === 'expired';
   const isEnd = known === 'undelivered' || known === 'failed';
   return { id, providerId, type: isEnd && isLate ? 'expired' : known, code, at, data: billed(payload) };

@@ -41,5 +41,9 @@ const dialCode = ({ title, detail }: Record<string, unknown>): string | undefine
 export const firstError = (body: Record<string, unknown>): Record<string, unknown> | undefined =>
   Array.isArray(body.errors) && body.errors.length > 0 ? objectAt(body.errors[0]) : undefined;
 
+/** 40300 is said of other things too, so that its words decide. */
+export const saysOptedOut = (error: Record<string, unknown> | undefined): boolean =>
+  error?.code === '40300' && /\bSTOP\b|opt(ed)?[ -]?out/i.test(`${error.title} ${error.detail}`);
+
 export const objectAt = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};

@@ -8,7 +8,7 @@ import { provenAddress } from '../vendor/message-address';
 import type { Inability, Vendor, VendorAccount, VendorOptions, Wish } from '../vendor/vendor';
 import { objectIn, resultOfAnswer } from '../vendor/vendor-answer';
 import { readTelnyxCallback } from './telnyx-callback';
-import { firstError, openTelnyxClient, readTelnyx } from './telnyx-client';
+import { firstError, openTelnyxClient, readTelnyx, saysOptedOut } from './telnyx-client';
 import { openTelnyxVoice, TELNYX_COMMANDS } from './telnyx-voice';
 import { unspokenAtTelnyx } from './telnyx-voices';
 
@@ -80,12 +80,8 @@ function openTelnyxSms({ account, addresses, answerTimeoutMs }: VendorOptions): 
   };
 }
 
-/** 40300 is said of other things too, so that its words decide. */
-function isOptOut({ status, text }: HttpAnswer): boolean {
-  if (status < 400) return false;
-  const error = firstError(objectIn(text) ?? {});
-  return error?.code === '40300' && /\bSTOP\b|opt(ed)?[ -]?out/i.test(`${error.title} ${error.detail}`);
-}
+const isOptOut = ({ status, text }: HttpAnswer): boolean =>
+  status >= 400 && saysOptedOut(firstError(objectIn(text) ?? {}));
 
 const OPTED_OUT: HandOverResult = {
   kind: 'rejected',

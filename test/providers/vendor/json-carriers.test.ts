@@ -178,6 +178,22 @@ describe.each([
         expect(await send({ to: TO.spent })).toMatchObject({ kind: 'account', code: '40333' });
     });
 
+    if (vendor === TELNYX)
+      test('an opt-out that is reported after the message was taken is told from other blocks', async () => {
+        const blocked = (detail: string) => ({
+          data: {
+            event_type: 'message.finalized',
+            payload: {
+              ...{ id: 'p1', to: [{ status: 'delivery_failed' }] },
+              errors: [{ code: '40300', title: 'Blocked', detail }],
+            },
+          },
+        });
+        await tell(blocked('Blocked due to STOP message'));
+        await tell(blocked("Invalid 'from' address"));
+        expect(receipts.map(({ code }) => code)).toEqual(['opted_out', '40300']);
+      });
+
     test('states are translated, and what came too late is expired', async () => {
       const told: [string, string | undefined, string][] =
         vendor === TELNYX
