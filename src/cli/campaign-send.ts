@@ -153,10 +153,13 @@ async function sendFile(
   const wrong = report.errors
     .slice(0, ERRORS_SHOWN)
     .map(({ line, field, message }) => `  line ${line}: ${field} ${message}`);
-  if (report.rejected > 0 && !skipInvalid) {
+  const isNoneLeft = report.rejected === report.received;
+  if (report.rejected > 0 && (isNoneLeft || !skipInvalid)) {
     throw new StartupError(
       [`${report.rejected} of ${report.received} rows are wrong; nothing was sent`, ...wrong].join('\n'),
-      `Correct them and send again, leave them out with --skip-invalid, or start the draft ${draft.id}.`,
+      isNoneLeft
+        ? `Correct them and send again; the draft ${draft.id} is left without recipients.`
+        : `Correct them and send again, leave them out with --skip-invalid, or start the draft ${draft.id}.`,
     );
   }
   const { data } = await api.post(`${path}/start`, {}, saved);

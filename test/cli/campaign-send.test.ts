@@ -132,6 +132,22 @@ describeWithDatabase('fanfare campaign send', (database) => {
   );
 
   test(
+    'a file without a right row names every wrong one, also with --skip-invalid',
+    async () => {
+      const csv = fileOf('wrong.csv', 'phone,name\nnone,Cy\nnone,Di\n');
+      const refused = await send('--to', csv, '--skip-invalid');
+      expect([refused.code, refused.err]).toEqual([
+        1,
+        expect.stringMatching(
+          /2 of 2 rows are wrong; nothing was sent\n {2}line 2: phone .*\n {2}line 3: phone .*\nCorrect .* cmp_\w+ is left without/,
+        ),
+      ]);
+      expect(await read(idIn(refused.err))).toMatchObject({ phase: 'draft', inline: 0 });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'a file that is refused as a whole is named with the reason and with the draft that is left',
     async () => {
       const refused = await send('--to', fileOf('unnamed.csv', 'Telefon;Name\n+12025550121;Cy\n'));
