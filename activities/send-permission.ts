@@ -28,6 +28,7 @@ export async function awaitRoom(
   const over = new AbortController();
   const lot = room.take(`${run.options.class ?? 'marketing'}_${channel}`, {
     campaign: run.campaignId,
+    run: run.runId,
     most,
     countInOutbox: async () => (await readCounts(db, run.runId))[channel]?.accepted ?? 0,
     signal: over.signal,

@@ -94,8 +94,9 @@ export type WhyLater = 'refused' | 'throttled' | 'down';
 
 export interface LotDemand {
   campaign: string;
+  run: string;
   most: number;
-  /** How many messages of the campaign the outbox has, as far as is known. It is asked only while there is no room. */
+  /** How many messages of the run the outbox has, as far as is known. It is asked only while there is no room. */
   countInOutbox(): Promise<number>;
   /** Ends the wait. */
   signal: AbortSignal;

@@ -11,7 +11,8 @@ import type { HttpAnswer } from './transport';
  *
  * What waits for an account that is refused, or for a slow sender, may fill that part for days. So a campaign that
  * finds no room may go beyond it by a little: by a quarter of what is free of the next eighth, less what it has in the
- * outbox already (decision 61). Those that fill the outbox have more there than that.
+ * outbox already (decision 61). Those that fill the outbox have more there than that. Each occurrence of a recurring
+ * campaign is counted by itself, because the messages of an earlier one may be what is stuck.
  *
  * Other processes offer too, and their messages on the way are not counted here. The part of the limit that
  * campaigns leave free is larger than those, so that no message is refused.
@@ -19,11 +20,11 @@ import type { HttpAnswer } from './transport';
 export class OutboxRoom implements Room {
   /** Unknown until the service has reported it once. */
   private readonly free = new Map<RoomKind, FreeRoom>();
-  /** Messages that were offered and not answered yet; also of each campaign. */
+  /** Messages that were offered and not answered yet; also of each run. */
   private readonly underWay = new Map<RoomKind, number>();
   private readonly underWayOf = new Map<string, number>();
   private readonly waiting: Waiting[] = [];
-  /** Campaigns that have so much in the outbox that they are not counted before this time. */
+  /** Runs that have so much in the outbox that they are not counted before this time. */
   private readonly large = new Map<string, number>();
   private asking = false;
   /** The service has answered without reporting its room. */
@@ -93,7 +94,7 @@ export class OutboxRoom implements Room {
     return !this.free.has(kind) && (this.free.size > 0 || this.isSilent || !this.underWay.get(kind));
   }
 
-  private lot(of: OfCampaign, count: number): Lot {
+  private lot(of: OfRun, count: number): Lot {
     this.changeUnderWay(of, count);
     let open = true;
     return {
@@ -107,10 +108,10 @@ export class OutboxRoom implements Room {
     };
   }
 
-  private changeUnderWay(of: OfCampaign, by: number): void {
+  private changeUnderWay(of: OfRun, by: number): void {
     this.underWay.set(of.kind, (this.underWay.get(of.kind) ?? 0) + by);
-    const ofCampaign = (this.underWayOf.get(keyOf(of)) ?? 0) + by;
-    if (ofCampaign > 0) this.underWayOf.set(keyOf(of), ofCampaign);
+    const ofRun = (this.underWayOf.get(keyOf(of)) ?? 0) + by;
+    if (ofRun > 0) this.underWayOf.set(keyOf(of), ofRun);
     else this.underWayOf.delete(keyOf(of));
   }
 
@@ -123,7 +124,7 @@ export class OutboxRoom implements Room {
     return count >= Math.min(most, LIMITS.outboxLotMessages) ? count : 0;
   }
 
-  /** Beyond the campaigns' part. Zero unless it is worth half of all that the campaign may have there. */
+  /** Beyond the campaigns' part. Zero unless it is worth half of all that the run may have there. */
   private besideLotSize(one: Waiting): number {
     if (one.inOutbox === undefined) return 0;
     const left = this.besideOf(one.kind) - (this.underWay.get(one.kind) ?? 0);
@@ -194,7 +195,7 @@ export class OutboxRoom implements Room {
   }
 
   /**
-   * A campaign that has more there than it could get beside the others is counted again after seconds. It is the usual one:
+   * A run that has more there than it could get beside the others is counted again after seconds. It is the usual one:
    * it has filled the outbox, and waits for room with each of its pages.
    */
   private async countInOutbox(): Promise<void> {
@@ -213,13 +214,13 @@ export class OutboxRoom implements Room {
   }
 }
 
-interface OfCampaign {
+interface OfRun {
   kind: RoomKind;
-  campaign: string;
+  run: string;
 }
 
-interface Waiting extends LotDemand, OfCampaign {
-  /** Of the campaign; unknown until it is counted. */
+interface Waiting extends LotDemand, OfRun {
+  /** Of the run; unknown until it is counted. */
   inOutbox: number | undefined;
   settle(lot: Lot): void;
 }
@@ -233,7 +234,7 @@ export interface FreeRoom {
 /** 15,000 messages take longer than this to leave. */
 const LARGE_MS = 2_000;
 
-const keyOf = ({ kind, campaign }: OfCampaign): string => `${kind} ${campaign}`;
+const keyOf = ({ kind, run }: OfRun): string => `${kind} ${run}`;
 
 const REST_MIN_MS = 500;
 const REST_MAX_MS = 30_000;
