@@ -69,12 +69,8 @@ export class Admission {
    * For how many messages. What was granted and has not left is as much as may leave within a second: a slow carrier would
    * otherwise gather more and more, and have all of it at once when it is quicker again.
    */
-  private mayAsk(sender: RestrainedSender): number {
-    return this.inMemory(sender) - sender.unspent;
-  }
-
-  private inMemory({ key }: RestrainedSender): number {
-    return Math.min(ASK_MAX, this.deps.limits.queueMax(key) ?? ASK_MAX);
+  private mayAsk({ key, unspent }: RestrainedSender): number {
+    return Math.min(ASK_MAX, this.deps.limits.queueMax(key) ?? ASK_MAX) - unspent;
   }
 
   private async ask(sender: RestrainedSender): Promise<void> {
@@ -82,8 +78,7 @@ export class Admission {
     sender.asking = true;
     const free: Entry[] = [];
     const chargeable: Entry[] = [];
-    // All that memory has of the sender, because one of several flows that is put back beside what stayed has lost its turn.
-    const max = this.inMemory(sender);
+    const max = this.mayAsk(sender);
     for (let entry = sender.queue.take(); entry; entry = sender.queue.take()) {
       if (entry.state === 'gone') continue;
       if (queue.isHeld(entry)) queue.evict(entry);
@@ -92,8 +87,7 @@ export class Admission {
       else chargeable.push(entry);
       if (chargeable.length >= max) break;
     }
-    const asked = chargeable.slice(0, this.mayAsk(sender));
-    const turn = await limits.take(asked.map(({ message }) => message)).catch((error: unknown) => {
+    const turn = await limits.take(chargeable.map(({ message }) => message)).catch((error: unknown) => {
       log.warn({ err: error }, 'The limit of a sender could not be read; trying again');
       return { granted: 0, waitMs: TROUBLE_PAUSE_MS };
     });

@@ -33,21 +33,20 @@ export class FairQueue<Item> {
   }
 
   push(key: FlowKey, item: Item): void {
-    this.classes[key.class].flow(pathOf(key)).push(item);
+    this.classes[key.class].push(pathOf(key), item);
   }
 
-  /** Each to the front of its flow, in the order given: they were taken and did not leave. */
+  /**
+   * They were taken and did not leave: each to the front of its flow, and their flows to the front of their turns, in the
+   * order given. Those that were taken last leave then as if they had never been taken.
+   */
   putBack(items: readonly Item[], keyOf: (item: Item) => FlowKey): void {
-    const flows = new Map<string, { key: FlowKey; items: Item[] }>();
-    for (const item of items) {
-      const key = keyOf(item);
-      const name = `${key.class}\n${pathOf(key).join('\n')}`;
-      const flow = flows.get(name);
-      if (flow) flow.items.push(item);
-      else flows.set(name, { key, items: [item] });
-    }
-    for (const { key, items: ofFlow } of flows.values()) {
-      this.classes[key.class].flow(pathOf(key)).unshift(ofFlow);
+    for (const kind of ['transactional', 'marketing'] as const) {
+      const ofClass = items.flatMap((item) => {
+        const key = keyOf(item);
+        return key.class === kind ? [{ item, path: pathOf(key) }] : [];
+      });
+      if (ofClass.length > 0) this.classes[kind].putBack(ofClass);
     }
   }
 
@@ -83,37 +82,51 @@ export class FairQueue<Item> {
 
 const pathOf = ({ workspaceId, campaign = '', sender }: FlowKey) => [workspaceId, campaign, sender] as const;
 
+interface Returned<Item> {
+  readonly item: Item;
+  readonly path: readonly string[];
+}
+
 /** One level of turns, or at the end of a path the items of a flow. */
 class Turns<Item> {
   size = 0;
-  private readonly children = new Map<string, Turns<Item>>();
+  private children = new Map<string, Turns<Item>>();
   private items: Item[] = [];
   private head = 0;
 
-  /** The flow at the path, as a pair of operations that keep every level's count. */
-  flow(path: readonly string[]) {
-    const levels: Turns<Item>[] = [this];
+  push(path: readonly string[], item: Item): void {
+    let level: Turns<Item> = this;
+    level.size += 1;
     for (const name of path) {
-      const level = levels.at(-1) as Turns<Item>;
-      const child = level.children.get(name) ?? new Turns<Item>();
-      level.children.set(name, child);
-      levels.push(child);
+      level = level.child(name);
+      level.size += 1;
     }
-    const leaf = levels.at(-1) as Turns<Item>;
-    const grow = (by: number) => {
-      for (const level of levels) level.size += by;
-    };
-    return {
-      push(item: Item) {
-        leaf.items.push(item);
-        grow(1);
-      },
-      unshift(items: readonly Item[]) {
-        leaf.items = [...items, ...leaf.items.slice(leaf.head)];
-        leaf.head = 0;
-        grow(items.length);
-      },
-    };
+    level.items.push(item);
+  }
+
+  putBack(returned: readonly Returned<Item>[], depth = 0): void {
+    this.size += returned.length;
+    const byName = new Map<string, Returned<Item>[]>();
+    for (const one of returned) {
+      const name = one.path[depth];
+      if (name === undefined) continue;
+      const ofChild = byName.get(name);
+      if (ofChild) ofChild.push(one);
+      else byName.set(name, [one]);
+    }
+    if (byName.size === 0) {
+      this.items = [...returned.map(({ item }) => item), ...this.items.slice(this.head)];
+      this.head = 0;
+      return;
+    }
+    const first = new Map<string, Turns<Item>>();
+    for (const [name, ofChild] of byName) {
+      const child = this.children.get(name) ?? new Turns<Item>();
+      child.putBack(ofChild, depth + 1);
+      first.set(name, child);
+    }
+    for (const [name, child] of this.children) if (!first.has(name)) first.set(name, child);
+    this.children = first;
   }
 
   take(): Item | undefined {
@@ -141,6 +154,14 @@ class Turns<Item> {
     }
     this.size -= removed.length;
     return removed;
+  }
+
+  private child(name: string): Turns<Item> {
+    const known = this.children.get(name);
+    if (known) return known;
+    const child = new Turns<Item>();
+    this.children.set(name, child);
+    return child;
   }
 
   /** Drops what was taken once it is most of the array: a shift per message would cost the whole array. */

@@ -118,3 +118,24 @@ test('what was taken and did not leave goes to the front of its flow', () => {
   expect(queue.remove((n) => n === 3)).toEqual([3]);
   expect([queue.take(), queue.take(), queue.take(), queue.take()]).toEqual([1, 2, 4, undefined]);
 });
+
+test('what was taken and did not leave has its turn as before', () => {
+  const count = fc.integer({ min: 1, max: 5 });
+  const small = fc.array(fc.record({ key: flow, count }), { minLength: 1, maxLength: 20 });
+  const some = fc.integer({ min: 0, max: 40 });
+  fc.assert(
+    fc.property(small, some, some, (given, leave, stay) => {
+      const queue = new FairQueue<Item>();
+      const untouched = new FairQueue<Item>();
+      for (const { key, count } of given) {
+        for (let n = 0; n < count; n++) for (const one of [queue, untouched]) one.push(key, { key, n });
+      }
+      const take = (from: typeof queue) => from.take('marketing') ?? [];
+      for (let i = 0; i < leave; i++) expect(take(queue)).toEqual(take(untouched));
+      const stayed = Array.from({ length: stay }, () => take(queue)).flat();
+      queue.putBack(stayed, ({ key }) => key);
+      expect(queue.size()).toBe(untouched.size());
+      while (untouched.size('marketing') > 0) expect(take(queue)).toEqual(take(untouched));
+    }),
+  );
+});
