@@ -274,7 +274,7 @@ class MessageDelivery implements Delivery {
     const canceled = outcome.answer;
     if (canceled !== 'already_canceled') {
       this.dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
-      if (canceled.wasDue) this.outbox.change(workspaceId, canceled, -1);
+      this.outbox.change(workspaceId, canceled, -1, canceled.dueMs);
       this.feed.notify(workspaceId);
       if (canceled.inDoubt) {
         const what = `Message '${uid}' is unknown and can no longer be canceled`;

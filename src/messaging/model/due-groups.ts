@@ -14,9 +14,9 @@ export const WAITING_IN_GROUPS: RawBuilder<unknown> = sql`
     select * from messages where id = i.id and due_at = g.due_at and flow = g.flow and lane = g.lane offset 0
   ) m`;
 
-/** SQL: what is due in all partitions and not with a provider, as `m`. */
-export const allDue = (now: Date): RawBuilder<unknown> => sql`
-  dispatch_lanes l join due_groups g on g.lane = l.id and g.due_at <= ${now.toISOString()}::timestamptz
+/** SQL: what is due by then in all partitions and not with a provider, as `m`. */
+export const allDue = (by: Date): RawBuilder<unknown> => sql`
+  dispatch_lanes l join due_groups g on g.lane = l.id and g.due_at <= ${by.toISOString()}::timestamptz
   ${WAITING_IN_GROUPS}`;
 
 /**

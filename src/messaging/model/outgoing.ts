@@ -22,6 +22,8 @@ export interface OutgoingMessage {
   /** Calls only. */
   readonly voice: CallOptions | undefined;
   readonly expiresAtMs: number | undefined;
+  /** Known where the message was read from the table, perhaps before its time. */
+  readonly dueMs?: number | undefined;
   /** What it takes of a sender's rate; SMS only. */
   readonly segments: number | undefined;
   /** What the workspace's policy adds at the end; SMS only. */

@@ -17,7 +17,7 @@ export interface Canceled {
   class: Message['class'];
   channel: Channel;
   campaign: string | undefined;
-  wasDue: boolean;
+  dueMs: number | undefined;
   /** An idempotent provider may have taken it. It is given to none again, and its end is `unknown`. */
   inDoubt: boolean;
 }
@@ -78,9 +78,10 @@ export async function cancelMessages(
       ending.set(id, { ...message, doubt: now.in_doubt ? now : undefined });
       const inDoubt = now.in_doubt === true;
       const campaign = message.campaign ?? undefined;
+      const dueMs = now.due_at?.getTime();
       return {
         ok: true,
-        answer: { id, lane, cancels, class: kind, channel, campaign, wasDue: now.due, inDoubt },
+        answer: { id, lane, cancels, class: kind, channel, campaign, dueMs, inDoubt },
       };
     });
     if (ending.size > 0) await recordCanceled(trx, workspaceId, [...ending.values()]);
@@ -113,8 +114,7 @@ async function raiseCounts(
 async function readStates(trx: Transaction<MessagingTables>, ids: readonly string[]) {
   const rows = await trx
     .selectFrom('messages as m')
-    .select(['m.id', 'm.state', 'm.in_doubt', 'm.provider', 'm.attempt'])
-    .select([sql<boolean>`m.due_at <= now()`.as('due'), openBatch.as('sending')])
+    .select(['m.id', 'm.state', 'm.in_doubt', 'm.provider', 'm.attempt', 'm.due_at', openBatch.as('sending')])
     .where('m.id', '=', sql<string>`any(${[...ids]}::text[])`)
     .execute();
   return new Map(rows.map((row) => [row.id, row]));

@@ -345,7 +345,7 @@ export class Dispatcher {
       const entry = this.queue.taken(message.id);
       if (retryAtMs === undefined) {
         hasSettled = true;
-        outbox.change(workspaceId, message, -1);
+        outbox.change(workspaceId, message, -1, message.dueMs);
       }
       if (keepsPlace && entry) back.push(entry);
       else this.settle(message, retryAtMs, entry);

@@ -144,7 +144,10 @@ const isToBeSent = (outcome: Outcome<Accepted> | undefined) =>
   outcome?.ok === true && !outcome.answer.duplicate && outcome.answer.state !== 'suppressed';
 
 function count(outbox: OutboxCount, workspaceId: string, drafts: readonly Draft[], sign: 1 | -1): void {
-  for (const draft of drafts) if (draft.state === 'accepted') outbox.change(workspaceId, draft, sign);
+  for (const draft of drafts) {
+    const dueMs = draft.state === 'scheduled' && draft.sendAt ? Date.parse(draft.sendAt) : undefined;
+    outbox.change(workspaceId, draft, sign, dueMs);
+  }
 }
 
 /** One that cannot be read holds messages up: to send what it forbids would be worse. */

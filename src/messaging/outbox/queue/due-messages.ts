@@ -175,10 +175,10 @@ export async function readMessages(
 const selectThese = (db: Kysely<MessagingTables>, ids: readonly string[]) =>
   db
     .selectFrom('messages as m')
-    .select([...COLUMNS, size.as('size'), confirms.as('confirms')])
+    .select([...COLUMNS, 'due_at', size.as('size'), confirms.as('confirms')])
     .where('m.id', '=', sql<string>`any(${ids}::text[])`);
 
-function outgoing(row: Omit<Row, 'due_at'>): OutgoingMessage {
+function outgoing(row: Omit<Row, 'due_at'> & { due_at: Date | null }): OutgoingMessage {
   return {
     id: row.id,
     workspaceId: row.workspace_id,
@@ -197,6 +197,7 @@ function outgoing(row: Omit<Row, 'due_at'>): OutgoingMessage {
     replyTo: row.reply_to ?? undefined,
     voice: row.voice ?? undefined,
     expiresAtMs: row.expires_at?.getTime(),
+    dueMs: row.due_at?.getTime(),
     segments: row.segments ?? undefined,
     suffix: row.suffix ?? undefined,
     confirmsOptOut: row.confirms || undefined,

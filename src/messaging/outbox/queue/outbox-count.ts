@@ -4,12 +4,14 @@ import { CHANNELS, type Channel } from '../../../domain/channel';
 import { LIMITS } from '../../../domain/limits';
 import { allDue, sweepDueGroups } from '../../model/due-groups';
 import type { MessagingTables } from '../../model/tables';
+import { SoonDue } from './soon-due';
 
 /**
  * How many due messages of each workspace, class and channel are not yet with a provider, for the bound on the outbox. A
  * running count, because counting rows for every request would cost more than the request. It is corrected from the
  * table every few seconds, because other processes accept and hand over too: while this one changes it or is asked for it, so
- * that one that only refuses learns that there is room again. The correction reads rows that were
+ * that one that only refuses learns that there is room again. What falls due within the next minute is read with it
+ * (soon-due.ts): scheduled messages that left before they were counted would seem to make room for others. The correction reads rows that were
  * handed over since the last vacuum, so it runs less often when it takes long. What has left the groups of this process's
  * partitions is swept before.
  *
@@ -23,7 +25,8 @@ export interface OutboxCount {
   room(workspaceId: string, of: Tagged): number;
   /** Undelivered due messages of each class that are not held aside, beside their bounds. */
   depth(workspaceId: string): Record<MessageClass, ClassDepth>;
-  change(workspaceId: string, of: Tagged, by: number): void;
+  /** With a time to come, the messages count from then on. */
+  change(workspaceId: string, of: Tagged, by: number, dueMs?: number): void;
   /** More is held aside: it is counted soon. */
   held(): void;
   /** What stood aside counts at once for those who ask for the depth. */
@@ -39,7 +42,7 @@ export interface Countable {
   readonly channel: Channel;
 }
 
-interface Tagged extends Countable {
+export interface Tagged extends Countable {
   readonly campaign?: string | undefined;
 }
 
@@ -58,6 +61,8 @@ const RECOUNT_SOON_MS = 500;
 const RECOUNT_SOON_SHARE = 0.1;
 /** A count that took long because the process was frozen, or the database away, is corrected soon all the same. */
 const RECOUNT_INTERVAL_MAX_MS = 30_000;
+/** What falls due in this time is read with a count, so that the next one comes before the rest does. */
+const AHEAD_MS = 2 * RECOUNT_INTERVAL_MAX_MS;
 
 export const OUTBOX_BOUNDS: Record<MessageClass, number> = {
   marketing: LIMITS.outboxMessages,
@@ -76,6 +81,11 @@ export function createOutboxCount(db: Kysely<MessagingTables>, options: Options 
 
 class RunningCount implements OutboxCount {
   private counts: Counts = new Map();
+  private soon = new SoonDue();
+  /** What falls due until then is known. */
+  private aheadUntilMs = 0;
+  /** Something falls due after it. */
+  private hasMore = false;
   private changed = false;
   private timer: NodeJS.Timeout | undefined;
   private running = false;
@@ -103,8 +113,14 @@ class RunningCount implements OutboxCount {
     transactional: this.depthOf(workspaceId, 'transactional'),
   });
 
-  change(workspaceId: string, of: Tagged, by: number): void {
+  change(workspaceId: string, of: Tagged, by: number, dueMs = 0): void {
     this.changed = true;
+    if (dueMs <= Date.now()) this.add(workspaceId, of, by);
+    else if (dueMs <= this.aheadUntilMs) this.soon.add(dueMs, { workspaceId, of, count: by });
+  }
+
+  private add(workspaceId: string, of: Tagged, by: number): void {
+    this.addFallen();
     const known = recordedIn(this.counts, workspaceId, of);
     known.undelivered = Math.max(0, known.undelivered + by);
     const aside = asideOf(known, of.campaign);
@@ -141,7 +157,13 @@ class RunningCount implements OutboxCount {
     clearTimeout(this.timer);
   }
 
+  /** Those that have fallen due meanwhile. */
+  private addFallen(): void {
+    for (const { workspaceId, of, count } of this.soon.take(Date.now())) this.add(workspaceId, of, count);
+  }
+
   private countOf(workspaceId: string, of: Countable): Readonly<Count> {
+    this.addFallen();
     const count = this.counts.get(workspaceId)?.[of.class][of.channel] ?? NOTHING;
     // Another process may have handed over or canceled these since they were counted.
     if (count.undelivered > 0) this.changed = true;
@@ -162,16 +184,24 @@ class RunningCount implements OutboxCount {
   private async recount(): Promise<void> {
     this.changed = false;
     for (const { id } of [...(this.options.partitions?.() ?? [])]) await sweepDueGroups(this.db, id);
-    const rows = await countDue(this.db, tagsAside(this.counts));
+    const nowMs = Date.now();
+    const untilMs = nowMs + AHEAD_MS;
+    const hasMore = await fallsDueAfter(this.db, untilMs);
+    const rows = await countDue(this.db, { asideNow: tagsAside(this.counts), nowMs, untilMs });
     this.counts = new Map();
-    for (const { workspaceId, campaign, isHeld, count, ...of } of rows) {
-      const known = recordedIn(this.counts, workspaceId, of);
-      known.undelivered += count;
-      if (campaign === null) continue;
-      known.aside.set(campaign, { count, isHeld });
-      known.asideAll += count;
-      if (isHeld) known.asideHeld += count;
+    this.soon = new SoonDue();
+    for (const { workspaceId, campaign, isHeld, count, dueMs, ...of } of rows) {
+      if (campaign !== null) standsAside(recordedIn(this.counts, workspaceId, of), campaign, isHeld);
+      const tagged = { ...of, campaign: campaign ?? undefined };
+      if (dueMs === null) this.add(workspaceId, tagged, count);
+      else this.soon.add(dueMs, { workspaceId, of: tagged, count });
     }
+    this.aheadUntilMs = untilMs;
+    this.hasMore = hasMore;
+  }
+
+  private get isCountWanted(): boolean {
+    return this.changed || (this.hasMore && Date.now() > this.aheadUntilMs - RECOUNT_INTERVAL_MAX_MS);
   }
 
   private recountAfter(ms: number): void {
@@ -181,7 +211,7 @@ class RunningCount implements OutboxCount {
       this.isCounting = true;
       this.isWanted = false;
       // A failure shows elsewhere; the next round corrects the count.
-      if (this.changed)
+      if (this.isCountWanted)
         this.changed = await this.recount().then(
           () => this.changed,
           () => true,
@@ -219,6 +249,10 @@ const NOTHING: Readonly<Count> = nothingYet();
 
 const asideOf = ({ aside }: Readonly<Count>, campaign: string | undefined): Aside | undefined =>
   campaign === undefined || aside.size === 0 ? undefined : aside.get(campaign);
+
+function standsAside(known: Count, campaign: string, isHeld: boolean): void {
+  if (!known.aside.has(campaign)) known.aside.set(campaign, { count: 0, isHeld });
+}
 
 /** Without it, what is canceled while it stands aside would seem to make room for others until the next count. */
 function changeAside(known: Count, aside: Aside, by: number): void {
@@ -259,27 +293,47 @@ interface Tag {
   campaign: string;
 }
 
-/** Those of one tag that stands aside, or all others of the class and channel. */
+/** Those of one tag that stands aside, or all others of the class and channel: due, or due in one second to come. */
 interface Counted extends Countable {
   workspaceId: string;
   campaign: string | null;
   isHeld: boolean;
+  dueMs: number | null;
   count: number;
 }
 
+interface Span {
+  asideNow: readonly Tag[];
+  nowMs: number;
+  untilMs: number;
+}
+
 /** What stood aside until now does so until it has left, also if its hold has ended. */
-async function countDue(db: Kysely<MessagingTables>, asideNow: readonly Tag[]): Promise<readonly Counted[]> {
+async function countDue(
+  db: Kysely<MessagingTables>,
+  { asideNow, nowMs, untilMs }: Span,
+): Promise<readonly Counted[]> {
+  const now = new Date(nowMs).toISOString();
   const { rows } = await sql<Counted>`
     select m.workspace_id as "workspaceId", m.class, m.channel, coalesce(h.campaign, a.campaign) as campaign,
-      h.campaign is not null as "isHeld", count(*)::int as count
-    from ${allDue(new Date())}
+      h.campaign is not null as "isHeld",
+      case when m.due_at > ${now}::timestamptz then floor(extract(epoch from m.due_at))::float8 * 1000 end as "dueMs",
+      count(*)::int as count
+    from ${allDue(new Date(untilMs))}
     left join holds h on h.workspace_id = m.workspace_id and h.campaign = m.campaign and h.aside
     left join unnest(
       ${asideNow.map(({ workspaceId }) => workspaceId)}::text[], ${asideNow.map(({ campaign }) => campaign)}::text[]
     ) as a(workspace_id, campaign) on a.workspace_id = m.workspace_id and a.campaign = m.campaign
-    group by 1, 2, 3, 4, 5
+    group by 1, 2, 3, 4, 5, 6
   `.execute(db);
   return rows;
+}
+
+async function fallsDueAfter(db: Kysely<MessagingTables>, ms: number): Promise<boolean> {
+  const { rows } = await sql`
+    select from dispatch_lanes l join due_groups g
+      on g.lane = l.id and g.due_at > ${new Date(ms).toISOString()}::timestamptz limit 1`.execute(db);
+  return rows.length > 0;
 }
 
 /** How long to rest after a count that took so long, in milliseconds. */

@@ -281,6 +281,39 @@ describeWithDatabase('accepting messages', (database) => {
     count.stop();
   });
 
+  test('a scheduled message counts from its time on, and what leaves is not subtracted twice', async () => {
+    one.sms.script = one.sms.hang;
+    const sendAt = new Date(Date.now() + 2_000).toISOString();
+    await Promise.all(Array.from({ length: 3 }, (_, i) => accept(rig.sms(`soon${i}`, { sendAt }))));
+    const count = createOutboxCount(rig.db, { bounds: { marketing: 20, transactional: 5 } });
+    await count.start();
+    const undelivered = () => count.depth(rig.workspaceId).marketing.undelivered;
+    expect(undelivered()).toBe(0);
+    await until('all three have fallen due', () => undelivered() === 3, 3_000);
+    const of = { class: 'marketing', channel: 'sms' } as const;
+    count.change(rig.workspaceId, of, -1);
+    count.change(rig.workspaceId, of, 4, Date.now() + 1_100);
+    expect(undelivered()).toBe(2);
+    await until('four more have', () => undelivered() === 6, 1_500);
+    count.stop();
+  });
+
+  test('scheduled messages that leave, expire or are canceled make no room for others', async () => {
+    await one.delivery.hold(rig.workspaceId, 'held');
+    await Promise.all(Array.from({ length: 9 }, (_, i) => accept(rig.sms(`h${i}`, { campaign: 'held' }))));
+    const at = (ms: number) => new Date(Date.now() + ms).toISOString();
+    const sent = ['s1', 's2', 's3'];
+    await Promise.all(sent.map((uid) => accept(rig.sms(uid, { sendAt: at(1_000) }))));
+    await accept(rig.sms('expiring', { sendAt: at(30_000), expiresAt: at(500) }));
+    await accept(rig.sms('canceled', { sendAt: at(30_000) }));
+    await one.delivery.cancel(rig.workspaceId, 'canceled');
+    await until('they have left, and one has expired', async () => {
+      const states = await rig.states();
+      return sent.every((uid) => states[uid] === 'sent') && states.expiring === 'expired';
+    });
+    expect(one.delivery.outboxDepth(rig.workspaceId).marketing.undelivered).toBe(9);
+  });
+
   test('what is held aside takes room from its own tag alone, and once released until it has left', async () => {
     one.sms.script = one.sms.hang;
     await one.delivery.hold(rig.workspaceId, 'paused', true);
