@@ -22,13 +22,15 @@ parentPort?.on('message', (message: ToSendThread) => {
   }
 });
 
-/** Requests that are under way are answered first. Without a pool nothing keeps the thread. */
+/** Requests that are under way are answered first, also those of other pools that close. Without a pool nothing keeps the thread. */
 function close(id: number): void {
-  const pool = pools.get(id);
-  pools.delete(id);
-  void pool?.close().finally(() => {
-    if (pools.size === 0) setImmediate(() => parentPort?.close());
-  });
+  void pools
+    .get(id)
+    ?.close()
+    .finally(() => {
+      pools.delete(id);
+      if (pools.size === 0) setImmediate(() => parentPort?.close());
+    });
 }
 
 /**

@@ -46,7 +46,7 @@ export interface SendPool {
    * the chunk's time no further one leaves.
    */
   send(chunk: Chunk, onAnswer: OnAnswer, stopped?: AbortSignal): Promise<void>;
-  /** Requests that are under way are still answered, and no further ones leave. */
+  /** Requests that are under way are still answered, and no others leave. */
   close(): void;
 }
 
@@ -73,13 +73,18 @@ export class SendThread {
     };
   }
 
-  private send(pool: number, chunk: Chunk, onAnswer: OnAnswer, stopped?: AbortSignal): Promise<void> {
-    if (stopped?.aborted || !this.pools.has(pool)) return Promise.resolve();
+  /** The signal may have come, and the pool may have closed, while the chunk's token was asked for. */
+  private async send(pool: number, chunk: Chunk, onAnswer: OnAnswer, stopped?: AbortSignal): Promise<void> {
+    if (stopped?.aborted) return;
+    if (!this.pools.has(pool)) {
+      for (const index of chunk.bodies.keys()) onAnswer(index, new NoAnswer(false, 'The pool is closed'));
+      return;
+    }
     const id = ++this.lastId;
     const worker = this.worker ?? this.start();
     const stop = () => ask(worker, { kind: 'stop', id });
     stopped?.addEventListener('abort', stop);
-    return new Promise<void>((end) => {
+    await new Promise<void>((end) => {
       this.underWay.set(id, { worker, unanswered: new Set(chunk.bodies.keys()), onAnswer, end });
       ask(worker, { kind: 'send', pool, id, chunk });
     }).finally(() => stopped?.removeEventListener('abort', stop));

@@ -47,10 +47,9 @@ export class SingleSends {
       const token = await tokens.get();
       const before = answers.size;
       const refusal = await this.sendRest(token, sending, answers);
-      const worked = answers.size > before;
-      if (sending.stopped?.aborted || (!worked && !refusal)) return NOT_SENT;
-      if (answers.size === sending.bodies.length) return NOT_SENT;
+      if (sending.stopped?.aborted || answers.size === sending.bodies.length) return NOT_SENT;
       if (!refusal) continue;
+      const worked = answers.size > before;
       // A new token that is refused at once says that another one would be refused as well.
       if (!tokens.refused(token) || (isSecond && !worked)) return meaning(refusal);
       isSecond = !worked;

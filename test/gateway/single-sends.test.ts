@@ -4,7 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Worker } from 'node:worker_threads';
 import type { Gateway } from '../../src/gateway/gateway';
-import { type GatewayOptions, openGateway } from '../../src/gateway/http-gateway';
+import { openGateway } from '../../src/gateway/http-gateway';
 import { SendThread } from '../../src/gateway/send-thread';
 import { reply } from '../support/reply';
 import { until } from '../support/until';
@@ -18,26 +18,27 @@ interface Asked {
 describe('messages in a request each', () => {
   const sendThread = new SendThread();
   let server: Server;
-  let access: GatewayOptions;
   let gateway: Gateway;
   let tokens: number;
   /** Milliseconds that a token lasts. */
   let lifetime: number | undefined;
-  let onToken: (count: number) => void;
   let asked: Asked[];
   let answer: (asked: Asked, response: ServerResponse) => void;
+  let open: () => Gateway;
+  /** What each request for a token waits for. */
+  let beforeToken: () => Promise<unknown>;
 
   beforeEach(async () => {
     tokens = 0;
     lifetime = undefined;
-    onToken = () => undefined;
+    beforeToken = async () => undefined;
     asked = [];
     answer = (_, response) => reply(response, 202, { result: 'success' });
     server = createServer(async (request, response) => {
       const body = (await request.toArray()).join('');
       if (request.url === '/api/v1/auth/token') {
         tokens += 1;
-        onToken(tokens);
+        await beforeToken();
         const over = { expires_in: lifetime && lifetime / 1_000 };
         return reply(response, 200, {
           access_token: `t${tokens}`,
@@ -53,8 +54,8 @@ describe('messages in a request each', () => {
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const credentials = { clientId: 'cli', clientSecret: 's:cret', apiKey: 'key' };
-    access = { authUrl: url, sendUrl: url, appUrl: url, ...credentials, sendThread };
-    gateway = openGateway(access);
+    open = () => openGateway({ authUrl: url, sendUrl: url, appUrl: url, ...credentials, sendThread });
+    gateway = open();
   });
 
   afterEach(async () => {
@@ -166,22 +167,49 @@ describe('messages in a request each', () => {
     expect(await gateway.send(messages(2), stop.signal)).toEqual([answers.at(-1), answers.at(-1)]);
   });
 
-  test('do not leave either when the signal comes while another token is fetched', async () => {
+  /** Under way, and waiting for its second token. */
+  async function waitForToken(through: Gateway, stopped?: AbortSignal) {
+    await through.send(messages(1));
+    const before = tokens;
+    let give: () => void = () => undefined;
+    beforeToken = () => new Promise<void>((done) => (give = done));
+    answer = ({ token }, response) => reply(response, token === `t${before}` ? 401 : 202);
+    const sent = through.send(messages(400), stopped);
+    await until('the next token is asked for', () => tokens === before + 1);
+    asked = [];
+    return { sent, give };
+  }
+
+  test('do not leave after a signal that came while a token was asked for', async () => {
     const stop = new AbortController();
-    onToken = (count) => count === 2 && stop.abort();
-    answer = ({ token }, response) => reply(response, token === 't1' ? 401 : 202);
-    const answers = await gateway.send(messages(400), stop.signal);
-    expect(asked.filter(({ token }) => token === 't2')).toEqual([]);
-    expect(answers).toEqual(
-      messages(400).map(() => ({ kind: 'later', code: 'stopped', retryAfterMs: 0, because: 'down' })),
-    );
+    const { sent, give } = await waitForToken(gateway, stop.signal);
+    stop.abort();
+    give();
+    const stopped = { kind: 'later', code: 'stopped', retryAfterMs: 0, because: 'down' };
+    expect(await sent).toEqual(messages(400).map(() => stopped));
+    expect(asked).toEqual([]);
   });
 
-  test('do not leave through a gateway that is closed', async () => {
-    const closed = openGateway(access);
-    await closed.send(messages(2));
-    await closed.close();
-    expect(new Set((await closed.send(messages(5))).map(({ kind }) => kind))).toEqual(new Set(['later']));
-    expect(asked).toHaveLength(2);
+  test('do not leave once their gateway is closed, and are not waited for', async () => {
+    const other = open();
+    const { sent, give } = await waitForToken(other);
+    const closed = other.close();
+    give();
+    expect(new Set((await sent).map(({ kind }) => kind))).toEqual(new Set(['later']));
+    expect(asked).toEqual([]);
+    await closed;
+  });
+
+  test('that are under way when their gateway closes have their answers, also beside another that closes', async () => {
+    const [idle, busy] = [open(), open()];
+    await idle.send(messages(1));
+    asked = [];
+    answer = (_, response) => setTimeout(() => reply(response, 202), 500);
+    const sent = busy.send(messages(200));
+    await until('some are under way', () => asked.length >= 40);
+    await Promise.all([busy.close(), idle.close()]);
+    const kinds = (await sent).map(({ kind }) => kind);
+    expect(new Set(kinds)).toEqual(new Set(['accepted', 'later']));
+    expect(kinds.filter((kind) => kind === 'accepted')).toHaveLength(asked.length);
   });
 });
