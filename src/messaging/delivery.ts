@@ -185,7 +185,10 @@ class MessageDelivery implements Delivery {
     this.partitions = createPartitions({
       db,
       log,
-      onAdopted: (partition) => this.dispatcher.adoptPartition(partition),
+      onAdopted: (partition) => {
+        this.dispatcher.adoptPartition(partition);
+        this.withdrawals.resume();
+      },
       onLost: (partition) => this.dispatcher.closePartition(partition),
     });
     this.limits = createSenderLimits({

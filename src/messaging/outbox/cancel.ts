@@ -194,6 +194,8 @@ const openBatch = sql<boolean>`exists (
 export interface Withdrawals {
   ofMessage(workspaceId: string, uid: string): Promise<void>;
   ofTag(workspaceId: string, campaign: string): Promise<void>;
+  /** A process that was to ask again has ended: this one does, for all that is canceled or held. */
+  resume(): void;
 }
 
 interface Ringing {
@@ -211,15 +213,21 @@ export function createWithdrawals(deps: {
 }): Withdrawals {
   const { db, providerOf, log } = deps;
 
-  /** Asks for each of them that still rings, also if it was asked before: it would have ended, had its carrier done so. */
+  /**
+   * Asks for each of them that still rings, also if it was asked before: it would have ended, had its carrier done so. One that
+   * is canceled while it is being asked for is noted for a later look, which may be another process's.
+   */
   async function withdraw(why: 'cancel' | 'hold', of: ReturnType<typeof sql>): Promise<void> {
     const { rows } = await sql<Ringing>`
-      update vendor_calls v set withdrawn = case when v.withdrawn = 'cancel' then 'cancel' else ${why} end
-      from messages m
-      where m.id = v.message_id and ${of} and v.ended_at is null
-        and m.provider_id is not null and m.state = 'sent'
-        and not v.facts @> '[{"kind": "answered"}]'
-      returning m.provider, m.provider_id`.execute(db);
+      with noted as (
+        update vendor_calls v set withdrawn = case when v.withdrawn = 'cancel' then 'cancel' else ${why} end
+        from messages m
+        where m.id = v.message_id and ${of} and v.ended_at is null
+          and (m.state = 'sent' or ${why === 'cancel'}::boolean and m.state in ('scheduled', 'accepted', 'unknown'))
+          and not v.facts @> '[{"kind": "answered"}]'
+        returning m.provider, m.provider_id, m.state
+      )
+      select provider, provider_id from noted where provider_id is not null and state = 'sent'`.execute(db);
     await Promise.all(
       rows.map(async ({ provider, provider_id }) =>
         providerOf(provider)
@@ -241,26 +249,30 @@ export function createWithdrawals(deps: {
     }
   }
 
-  async function mayRing(of: ReturnType<typeof sql>): Promise<boolean> {
-    const { rows } = await sql`
-      select from messages m where ${of} and m.channel = 'voice' and m.state in ('scheduled', 'accepted', 'sent')`.execute(
-      db,
-    );
-    return rows.length > 0;
-  }
-
   return {
     async ofMessage(workspaceId, uid) {
       const own = sql`m.workspace_id = ${workspaceId} and m.uid = ${uid}`;
       await withdraw('cancel', own);
-      if (await mayRing(own)) lookAgain('cancel', own);
+      if (await mayRing(db, own)) lookAgain('cancel', own);
     },
     async ofTag(workspaceId, campaign) {
       const tag = sql`m.workspace_id = ${workspaceId} and m.campaign = ${campaign}`;
       await withdraw('hold', tag);
-      const held = sql`exists (
-        select from holds h where h.workspace_id = m.workspace_id and h.campaign = m.campaign)`;
-      lookAgain('hold', sql`${tag} and ${held}`);
+      lookAgain('hold', sql`${tag} and ${isHeld}`);
+    },
+    resume() {
+      lookAgain('cancel', sql`v.withdrawn = 'cancel'`);
+      lookAgain('hold', isHeld);
     },
   };
+}
+
+const isHeld = sql`exists (
+  select from holds h where h.workspace_id = m.workspace_id and h.campaign = m.campaign)`;
+
+async function mayRing(db: Kysely<MessagingTables>, of: ReturnType<typeof sql>): Promise<boolean> {
+  const { rows } = await sql`
+    select from messages m
+    where ${of} and m.channel = 'voice' and m.state in ('scheduled', 'accepted', 'sent')`.execute(db);
+  return rows.length > 0;
 }

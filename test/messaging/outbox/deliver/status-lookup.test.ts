@@ -242,7 +242,30 @@ describeWithDatabase('a vendor that is asked', (database) => {
     await until('it is asked for', () => voice.uids().includes('begun'));
     await begin(id, 'begun');
     await expect(one.delivery.cancel(rig.workspaceId, 'begun')).rejects.toThrow();
+    const noted = rig.db.selectFrom('vendor_calls').select('withdrawn').where('message_id', '=', id);
+    expect(await noted.executeTakeFirst()).toMatchObject({ withdrawn: 'cancel' });
     voice.release({ kind: 'accepted', providerId: `p:${id}` });
     await until('it is taken back', () => voice.withdrawn.includes(`p:${id}`), 5_000);
   });
+
+  test('to take calls back that ring, when the process that was to ask again has ended', async () => {
+    voice.script = ({ id }) => ({ kind: 'accepted', providerId: `p:${id}` });
+    const canceled = await ringing('cancel3', 'other');
+    const held = await ringing('held3', 'winter');
+    const going = await ringing('going3', 'other');
+    // As a killed process leaves them.
+    await sql`update vendor_calls set withdrawn = 'cancel' where message_id = ${canceled}`.execute(rig.db);
+    await sql`insert into holds (workspace_id, campaign) values (${rig.workspaceId}, 'winter')`.execute(
+      rig.db,
+    );
+    await sql`insert into dispatch_lanes (id, owner, fence, lease_until)
+      values ('lane_killed', 'killed', 1, now() - interval '1 minute')`.execute(rig.db);
+    await until(
+      'both are taken back',
+      () => [canceled, held].every((id) => voice.withdrawn.includes(`p:${id}`)),
+      15_000,
+    );
+    expect(voice.withdrawn).not.toContain(`p:${going}`);
+    await one.delivery.release(rig.workspaceId, 'winter');
+  }, 20_000);
 });
