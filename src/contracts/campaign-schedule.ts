@@ -17,7 +17,6 @@ export function checkSchedule(value: unknown, context: z.RefinementCtx): void {
   const { cron } = schedule as Record<string, unknown>;
   if (endsBeforeStart(schedule)) {
     refuse('endAt', 'before_start', 'This is not after startAt');
-    return;
   }
   if (typeof cron !== 'string') return;
   try {
@@ -84,8 +83,10 @@ export function checkHours(value: unknown, context: z.RefinementCtx): void {
     refuse(['schedule', 'startAt'], 'required', 'recipientLocal needs the hour at which to start');
   }
   // Values that are wrong by themselves are reported where they are, and cannot be compared.
-  if (context.issues.length > 0) return;
-  const options = value as HourOptions;
+  if (context.issues.some(({ path }) => isOfHours(path ?? []))) return;
+  // Without what else the body has: where something in it is wrong, members that are not known are still there.
+  const { delivery, voice, class: kind } = value as HourOptions;
+  const options: HourOptions = { schedule, delivery, voice, class: kind };
   const rules = hourRules(options, 'voice');
   if (rules.length > 1 && nextAllowed(rules, [campaignZone(options)], Date.now()) === undefined) {
     refuse(
@@ -95,3 +96,6 @@ export function checkHours(value: unknown, context: z.RefinementCtx): void {
     );
   }
 }
+
+const isOfHours = ([first, second]: readonly PropertyKey[]): boolean =>
+  first === 'delivery' || first === 'voice' || (first === 'schedule' && second === 'timezone');

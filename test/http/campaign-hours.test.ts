@@ -50,6 +50,18 @@ describeWithDatabase('hours of a campaign over HTTP', (database) => {
     expect(findings(await create(more))).toEqual([finding]);
   });
 
+  test('hours that leave none for calls are reported beside what else is wrong', async () => {
+    const never = { delivery: { quietHours: NIGHTS }, voice: { callWindow: { from: '22:00', to: '23:00' } } };
+    const refused = await create({ ...never, name: '', policy: 'odd', schedule: { recipientLocal: true } });
+    expect(findings(refused).sort()).toEqual([
+      'name too_small',
+      'schedule.startAt required',
+      'voice.callWindow never_open',
+    ]);
+    const unclear = { ...never, schedule: { timezone: 'Europe/Berlino' } };
+    expect(findings(await create(unclear))).toEqual(['schedule.timezone invalid_timezone']);
+  });
+
   test('an hour on the wall without a zone is shown so that an edit with what is shown means the same hour', async () => {
     const day = new Date(Date.now() + 10 * DAY_MS).toISOString().slice(0, 10);
     const written = { startAt: `${day}T09:00:00+02:00`, endAt: `${day}T23:00:00+02:00` };

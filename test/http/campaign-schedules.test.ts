@@ -76,6 +76,18 @@ describeWithDatabase('recurring campaigns over HTTP', (database) => {
     expect(findings(answer)).toEqual([finding]);
   });
 
+  test('everything that is wrong with a schedule is reported at once', async () => {
+    const schedule = {
+      cron: '0 9 * * funday',
+      startAt: '2020-01-02T00:00:00Z',
+      endAt: '2020-01-01T00:00:00Z',
+    };
+    expect(findings(await create({ schedule }))).toEqual([
+      'schedule.endAt before_start',
+      'schedule.cron invalid_cron',
+    ]);
+  });
+
   test('it can be edited until an occurrence goes on, and afterwards again', async () => {
     const id = await newCampaign({ schedule: WEEKLY });
     const edit = (schedule?: object) => call('POST', '/api/campaign', body({ campaignId: id, schedule }));
