@@ -237,17 +237,31 @@ const common = {
   disabled: z.boolean().default(false),
 };
 
+/** Of a value that may be none of those that `events` takes. */
+const proofsOf = (events: unknown) =>
+  typeof events === 'string' && Object.hasOwn(PROOFS, events) ? PROOFS[events as keyof typeof PROOFS] : [];
+
+const isObject = (value: unknown) => typeof value === 'object' && value !== null;
+
+/** Members that belong together are compared beside the other findings, not after them, where both groups can be read. */
+const BESIDE_OTHERS = {
+  when: ({ value }: { value: unknown }) => {
+    const { settings, secrets } = (value ?? {}) as { settings?: unknown; secrets?: unknown };
+    return isObject(settings) && isObject(secrets);
+  },
+};
+
 export const accountBody = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('http'), ...common, ...KINDS.http }),
   z
     .strictObject({ kind: z.literal('smtp'), ...common, ...KINDS.smtp })
     .superRefine(({ settings, secrets }, context) => {
-      for (const [group, name] of settings.events ? PROOFS[settings.events] : []) {
+      for (const [group, name] of proofsOf(settings.events)) {
         const value = (group === 'settings' ? settings : secrets) as Record<string, unknown>;
         if (value[name] !== undefined) continue;
         context.addIssue(finding('required', `Needed for events of ${settings.events}`, [group, name]));
       }
-    }),
+    }, BESIDE_OTHERS),
   z.strictObject({ kind: z.literal('smpp'), ...common, ...KINDS.smpp }),
   z.strictObject({ kind: z.literal('kannel'), ...common, ...KINDS.kannel }),
   z.strictObject({ kind: z.literal('simulator'), ...common, ...KINDS.simulator }),
@@ -257,7 +271,7 @@ export const accountBody = z.discriminatedUnion('kind', [
       if ((settings.apiKey === undefined) === (secrets.apiSecret === undefined)) return;
       const path = settings.apiKey === undefined ? ['settings', 'apiKey'] : ['secrets', 'apiSecret'];
       context.addIssue(finding('required', 'A key and its secret belong together', path));
-    }),
+    }, BESIDE_OTHERS),
   z.strictObject({ kind: z.literal('telnyx'), ...common, ...calls, ...KINDS.telnyx }),
   z.strictObject({ kind: z.literal('vonage'), ...common, ...calls, ...KINDS.vonage }),
 ]);

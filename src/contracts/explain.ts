@@ -37,13 +37,17 @@ export const explainQuery = z
         .meta({ description: 'A run of the campaign; without it, the newest one with the person.' }),
     ),
   })
-  .superRefine(({ contact, to }, context) => {
-    if (contact === undefined && to === undefined) {
-      context.addIssue(finding('required', 'The person is named by contact or by to', ['to']));
-    } else if (contact !== undefined && to !== undefined) {
-      context.addIssue(finding('not_applicable', 'Contact names the person already', ['to']));
-    }
-  });
+  .superRefine(
+    ({ contact, to }, context) => {
+      if (contact === undefined && to === undefined) {
+        context.addIssue(finding('required', 'The person is named by contact or by to', ['to']));
+      } else if (contact !== undefined && to !== undefined) {
+        context.addIssue(finding('not_applicable', 'Contact names the person already', ['to']));
+      }
+    },
+    // Beside the other findings, not after them.
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  );
 
 const skippedFilter = {
   ...runChoice.shape,
