@@ -128,7 +128,7 @@ class HttpGateway implements Gateway {
     if (known.has('bulk') && messages.length > 1) return this.sendBulk(messages);
     if (stopped?.aborted) return messages.map(() => NOT_SENT);
     const extended = known.size > 0;
-    if (messages.length === 1) return [await this.sendOne(first, extended)];
+    if (messages.length === 1 && !stopped) return [await this.sendOne(first, extended)];
     const bodies = messages.map((message) => JSON.stringify(toBody(message, extended)));
     return this.singleSends(extended).send({ campaign: first.campaign ?? '', bodies, stopped });
   }

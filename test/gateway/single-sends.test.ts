@@ -168,31 +168,34 @@ describe('messages in a request each', () => {
   });
 
   /** Under way, and waiting for its second token. */
-  async function waitForToken(through: Gateway, stopped?: AbortSignal) {
+  async function waitForToken(through: Gateway, count: number, stopped?: AbortSignal) {
     await through.send(messages(1));
     const before = tokens;
     let give: () => void = () => undefined;
     beforeToken = () => new Promise<void>((done) => (give = done));
     answer = ({ token }, response) => reply(response, token === `t${before}` ? 401 : 202);
-    const sent = through.send(messages(400), stopped);
+    const sent = through.send(messages(count), stopped);
     await until('the next token is asked for', () => tokens === before + 1);
     asked = [];
     return { sent, give };
   }
 
-  test('do not leave after a signal that came while a token was asked for', async () => {
-    const stop = new AbortController();
-    const { sent, give } = await waitForToken(gateway, stop.signal);
-    stop.abort();
-    give();
-    const stopped = { kind: 'later', code: 'stopped', retryAfterMs: 0, because: 'down' };
-    expect(await sent).toEqual(messages(400).map(() => stopped));
-    expect(asked).toEqual([]);
-  });
+  test.each([400, 1])(
+    'do not leave after a signal that came while a token was asked for, %i of them',
+    async (count) => {
+      const stop = new AbortController();
+      const { sent, give } = await waitForToken(gateway, count, stop.signal);
+      stop.abort();
+      give();
+      const stopped = { kind: 'later', code: 'stopped', retryAfterMs: 0, because: 'down' };
+      expect(await sent).toEqual(messages(count).map(() => stopped));
+      expect(asked).toEqual([]);
+    },
+  );
 
   test('do not leave once their gateway is closed, and are not waited for', async () => {
     const other = open();
-    const { sent, give } = await waitForToken(other);
+    const { sent, give } = await waitForToken(other, 400);
     const closed = other.close();
     give();
     expect(new Set((await sent).map(({ kind }) => kind))).toEqual(new Set(['later']));
