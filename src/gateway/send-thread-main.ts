@@ -35,8 +35,8 @@ function close(id: number): void {
 
 /**
  * Campaigns get connections in turn. Of one campaign, a chunk is sent before the next one begins, so that the results of
- * the one are recorded while the other leaves: when both left together, they were answered together as well, and the
- * service was asked nothing for a third of the time.
+ * the one are recorded while the other leaves. A request waits here and not in undici, so that after a stop none leaves
+ * that had waited for a connection.
  */
 class Pool {
   private readonly transport: Transport;
@@ -76,7 +76,7 @@ class Pool {
   private next(): SendingChunk | undefined {
     for (const [campaign, waiting] of this.campaigns) {
       this.campaigns.delete(campaign);
-      while (waiting[0]?.isSent) waiting.shift();
+      while (waiting[0] && !waiting[0].mayGoOn()) waiting.shift();
       if (!waiting[0]) continue;
       this.campaigns.set(campaign, waiting);
       return waiting[0];
@@ -104,10 +104,10 @@ class SendingChunk {
     return this.of.campaign;
   }
 
-  /** At least one request leaves, so that the next chunk has fewer. */
-  get isSent(): boolean {
+  /** False once all have left that may; it ends at its time, after one request at least, so that the next chunk has fewer. */
+  mayGoOn(): boolean {
     if (this.sent > 0 && Date.now() >= this.of.until) this.stop();
-    return this.sent >= this.end;
+    return this.sent < this.end;
   }
 
   async sendNext(transport: Transport): Promise<void> {

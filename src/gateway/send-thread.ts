@@ -53,7 +53,7 @@ export interface SendPool {
 /**
  * Makes single requests by the thousand in a thread of its own, which runs while a pool is open. On the main
  * thread they were half of what a recipient costs it: campaigns to a service without bulk sends reached 0.43 of a bare
- * loop, and reach 0.52 with the thread (docs/decisions/0062). If the thread dies, what was under way has no answer, and
+ * loop, and reach 0.52 with the thread (decision 62). If the thread dies, what was under way has no answer, and
  * the next chunk starts another one.
  */
 export class SendThread {

@@ -212,6 +212,8 @@ export function createWithdrawals(deps: {
   log: Log;
 }): Withdrawals {
   const { db, providerOf, log } = deps;
+  /** The first look of a resume is still to come, and finds what others would. */
+  let isResumed = false;
 
   /**
    * Asks for each of them that still rings, also if it was asked before: it would have ended, had its carrier done so. One that
@@ -261,6 +263,12 @@ export function createWithdrawals(deps: {
       lookAgain('hold', sql`${tag} and ${isHeld}`);
     },
     resume() {
+      // A process that ended leaves several partitions, which are adopted one after the other.
+      if (isResumed) return;
+      isResumed = true;
+      setTimeout(() => {
+        isResumed = false;
+      }, LOOKS_AFTER_MS[0]).unref();
       lookAgain('cancel', sql`v.withdrawn = 'cancel'`);
       lookAgain('hold', isHeld);
     },
