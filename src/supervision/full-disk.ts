@@ -12,9 +12,12 @@ export class NoRoomError extends StartupError {
   }
 }
 
-/** As the system, PostgreSQL and SQLite name it. PostgreSQL reports some of it as a short write only. */
+/**
+ * As the system, PostgreSQL and SQLite name it. PostgreSQL reports some of it as a short write only; dash, which writes
+ * the file of the process ids, calls every failed write an I/O error.
+ */
 const WORDS =
-  /ENOSPC|EDQUOT|No space left on device|Disk quota exceeded|wrote only \d+ of \d+ bytes|disk is full/i;
+  /ENOSPC|EDQUOT|No space left on device|Disk quota exceeded|wrote only \d+ of \d+ bytes|disk is full|echo: I\/O error/i;
 /** A server that found no room may name what it could not do, and not why; SQLite's shared file even ends it. */
 const FREE_BYTES_MIN = 2 ** 20;
 

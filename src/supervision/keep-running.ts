@@ -1,14 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../log';
-import { NoRoomError } from './full-disk';
+import { isFullDisk, NoRoomError } from './full-disk';
 import type { SupervisedProcess } from './supervised-process';
 
 /**
- * A server that ends again and again is restarted only this many times, 0.25 to 8 s apart. On a full disk it is tried
- * for as long as that lasts, so that everything goes on by itself once there is room.
+ * A server that ends again and again is restarted only this many times, 0.25 to 8 s apart. What it does on a full disk
+ * does not count, for as long as that lasts, so that everything goes on by itself once there is room.
  */
 const RESTARTS_MAX = 6;
 const RESTART_DELAY_MS = 250;
+const RESTART_DELAY_MAX_MS = 8_000;
 /** A server that ran for this long had started well; its next death counts as the first. */
 const STABLE_AFTER_MS = 60_000;
 
@@ -32,6 +33,8 @@ export interface KeepRunningOptions {
   /** For the log, for example `Temporal server`. */
   name: string;
   log: Log;
+  /** Where the server keeps its files, to know whether its disk is full. */
+  dataDir: string;
   /** Must end what it started when the signal aborts. */
   start(signal: AbortSignal): Promise<RunningServer>;
   /** Called when a server that died by itself runs again, or is given up. */
@@ -49,7 +52,9 @@ export function keepRunning(
   const supervision = supervise();
 
   async function supervise(): Promise<void> {
+    const { log, name, dataDir } = options;
     let restarts = 0;
+    let delayMs = RESTART_DELAY_MS;
     for (;;) {
       const startedAt = performance.now();
       const watched = new AbortController();
@@ -57,22 +62,24 @@ export function keepRunning(
       const { code } = await current.process.ended;
       watched.abort();
       if (stopping.signal.aborted) return;
-      options.log.error({ code, output: current.process.tail() }, `the ${options.name} died`);
-      if (performance.now() - startedAt > STABLE_AFTER_MS) restarts = 0;
+      const output = current.process.tail();
+      log.error({ code, output }, `the ${name} died`);
+      const isStable = performance.now() - startedAt > STABLE_AFTER_MS;
+      if (isStable) delayMs = RESTART_DELAY_MS;
+      if (isStable || (await isFullDisk(dataDir, output))) restarts = 0;
       let next: RunningServer | undefined;
-      let lastError = new Error(`the ${options.name} died again and again`);
+      let lastError = new Error(`the ${name} died again and again`);
       while (!next && restarts < RESTARTS_MAX && !stopping.signal.aborted) {
-        await delay(RESTART_DELAY_MS * 2 ** restarts, undefined, { signal: stopping.signal }).catch(() => {});
-        restarts++;
+        await delay(delayMs, undefined, { signal: stopping.signal }).catch(() => {});
+        delayMs = Math.min(2 * delayMs, RESTART_DELAY_MAX_MS);
         if (stopping.signal.aborted) return;
-        next = await options.start(stopping.signal).catch((error: Error) => {
+        restarts++;
+        next = await options.start(stopping.signal).catch(async (error: Error) => {
           lastError = error;
-          if (error instanceof NoRoomError && restarts === RESTARTS_MAX) {
-            options.log.error(
-              { why: error.message, wayOut: error.wayOut },
-              `no room for the ${options.name}`,
-            );
-            restarts--;
+          if (error instanceof NoRoomError || (await isFullDisk(dataDir, error.message))) {
+            restarts = 0;
+            const wayOut = `Make room on the disk of ${dataDir}; the server then starts by itself.`;
+            log.error({ why: error.message, wayOut }, `no room for the ${name}`);
           }
           return undefined;
         });
@@ -80,7 +87,7 @@ export function keepRunning(
       if (stopping.signal.aborted) return next?.process.stop();
       if (!next) return options.onCrash?.({ restarted: false, error: lastError });
       current = next;
-      options.log.warn({ pid: current.pid }, `the ${options.name} is running again`);
+      log.warn({ pid: current.pid }, `the ${name} is running again`);
       options.onCrash?.({ restarted: true });
     }
   }

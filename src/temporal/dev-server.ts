@@ -113,6 +113,7 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const server = keepRunning(first, {
     name: 'Temporal server',
     log: options.log,
+    dataDir: resolve(options.dataDir),
     onCrash: options.onCrash,
     start: (signal) => start(ports, signal),
     health: options.health ?? serverHealth(address, options.namespace),

@@ -81,12 +81,18 @@ async function startLocked(options: ManagedPostgresOptions, unlock: () => void):
   const start = async (signal: AbortSignal) => {
     await clearLeftOver(plan);
     const running = await launch(plan, signal);
-    await writeRunning(dataDir, { url, pid: running.pid, version: plan.binaries.version });
+    try {
+      await writeRunning(dataDir, { url, pid: running.pid, version: plan.binaries.version });
+    } catch (error) {
+      await running.process.stop();
+      throw error;
+    }
     return running;
   };
   const server = keepRunning(await start(new AbortController().signal), {
     name: 'PostgreSQL server',
     log: options.log,
+    dataDir,
     onCrash: options.onCrash,
     start,
     health: serverHealth(plan.socketDirectory, options.healthEveryMs),
