@@ -7,6 +7,7 @@ import { freezePart } from './freeze';
 import { memoryPart } from './memory';
 import { importPart, millionPart, pagesPart } from './million';
 import { neighboursPart } from './neighbours';
+import { processesPart } from './processes';
 import { ratioPart } from './ratio';
 import { retentionPart } from './retention';
 import { chosenParts, note } from './rig';
@@ -29,6 +30,7 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   alone: alonePart,
   audited: auditedPart,
   carrier: carrierPart,
+  processes: processesPart,
   adapters: adaptersPart,
   writes: writesPart,
   memory: memoryPart,

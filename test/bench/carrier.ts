@@ -4,14 +4,20 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { findRunning } from '../../src/storage/managed/running-server';
-import { createList, createSmsCampaign, createSmsTemplate, untilPhase } from '../support/api-client';
+import {
+  type ApiClient,
+  createList,
+  createSmsCampaign,
+  createSmsTemplate,
+  untilPhase,
+} from '../support/api-client';
 import type { Place } from '../support/fanfare-process';
 import { ROOT } from '../support/root';
 import { alonePart } from './alone';
 import { type CampaignBench, withFanfare, withPlace } from './campaign-rig';
 import type { CarrierCounts, CarrierPace } from './carrier-child';
 import type { CarrierLoopInput } from './carrier-loop';
-import { type CpuBy, cpuOfInstallation, cpuPerMessage, postmasterOf } from './process-cpu';
+import { type CpuBy, cpuOfInstallation, cpuPerMessage, idleMs, postmasterOf } from './process-cpu';
 import { chosenParts, median, note, numberOption, rate, round2 } from './rig';
 
 /**
@@ -54,29 +60,45 @@ export async function carrierPart(): Promise<unknown> {
 }
 
 async function measure(bench: CampaignBench, carrier: Carrier, parts: readonly string[]) {
-  const { api } = bench;
+  const postmaster = await postmasterOfPlace(bench.place);
+  const programs = [{ name: 'product', pid: bench.pid }];
+  const line = await openCarrierLine({
+    ...{ api: bench.api, place: bench.place, carrier },
+    cpu: () => cpuOfInstallation(programs, postmaster, { carrier: carrier.pid }),
+  });
+  const result: Record<string, unknown> = {};
+  if (parts.includes('whole')) result.whole = await line('whole', AT_ONCE);
+  if (parts.includes('slow')) result.slow = await line('slow', SLOW, SLOW_PER_SECOND);
+  return result;
+}
+
+/** An installation whose carrier is measured. `cpu` is what its processes have used so far. */
+export interface CarrierBench {
+  api: ApiClient;
+  place: Place;
+  carrier: Carrier;
+  cpu(): CpuBy;
+}
+
+/** After a small campaign that is not counted: rounds of a bare loop and of a campaign, by turns. */
+export async function openCarrierLine(bench: CarrierBench) {
   const contacts = numberOption('--contacts') ?? CONTACTS_DEFAULT;
   const rounds = numberOption('--rounds') ?? ROUNDS_DEFAULT;
-  const templateId = await createSmsTemplate(api);
-  const postmaster = await postmasterOfPlace(bench.place);
+  const templateId = await createSmsTemplate(bench.api);
   const campaign = (listId: string, count: number, pace: CarrierPace) =>
-    campaignRound({ bench, carrier, listId, templateId, count, pace, postmaster });
+    campaignRound({ ...bench, listId, templateId, count, pace });
   note(`warming up with ${WARM_UP}`);
-  await campaign(await createList(api, WARM_UP, 'w', 9_000_000), WARM_UP, AT_ONCE);
-  const listId = await createList(api, contacts);
-  const result: Record<string, unknown> = {};
-  for (const part of parts) {
-    if (part === 'alone') continue;
-    const pace = part === 'slow' ? SLOW : AT_ONCE;
+  await campaign(await createList(bench.api, WARM_UP, 'w', 9_000_000), WARM_UP, AT_ONCE);
+  const listId = await createList(bench.api, contacts);
+  return async (part: string, pace: CarrierPace, couldTake?: number) => {
     const results: Round[] = [];
     for (let round = 1; round <= rounds; round++) {
       note(`${part}, round ${round} of ${rounds}: ${contacts} by the bare loop, then by a campaign`);
-      const bare = await bareRound(carrier, contacts, pace);
+      const bare = await bareRound(bench.carrier, contacts, pace);
       results.push({ bare, ...(await campaign(listId, contacts, pace)) });
     }
-    result[part] = summary(contacts, results, part === 'slow' ? SLOW_PER_SECOND : undefined);
-  }
-  return result;
+    return summary(contacts, results, couldTake);
+  };
 }
 
 /** Rates are messages a second. */
@@ -91,22 +113,19 @@ interface Round {
   cpu: CpuBy;
 }
 
-interface CampaignInput {
-  bench: CampaignBench;
-  carrier: Carrier;
+interface CampaignInput extends CarrierBench {
   listId: string;
   templateId: string;
   count: number;
   pace: CarrierPace;
-  postmaster: number | undefined;
 }
 
 async function campaignRound(input: CampaignInput): Promise<Omit<Round, 'bare'>> {
-  const { bench, carrier, listId, templateId, count, pace, postmaster } = input;
-  const { api, pid, place } = bench;
+  const { api, place, carrier, listId, templateId, count, pace } = input;
   await carrier.begin(pace);
   const bytesBefore = await databaseBytes(place);
-  const cpu = () => cpuOfInstallation(pid, postmaster, { carrier: carrier.pid });
+  // The time for which no program had work says whether the cores bind.
+  const cpu = () => ({ ...input.cpu(), idle: idleMs() });
   const cpuBefore = cpu();
   const startedAt = Date.now();
   const id = await createSmsCampaign(api, listId, templateId);

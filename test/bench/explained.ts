@@ -64,7 +64,7 @@ async function costOf(
   { contacts, blocked, isEvidenced }: { contacts: number; blocked: number; isEvidenced: boolean },
 ): Promise<Cost> {
   const db = storage.tables<object>();
-  const cpuMs = () => cpuOfInstallation(process.pid, postmaster).postgres ?? 0;
+  const cpuMs = () => cpuOfInstallation([], postmaster).postgres ?? 0;
   const walBytes = async () => {
     const { rows } = await sql<{ bytes: string }>`
       select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::text as bytes`.execute(db);

@@ -15,19 +15,31 @@ interface Process {
 /** A tick of the kernel's accounting, on every Linux that matters. */
 const TICK_MS = 10;
 
+/** A process of Fanfare, and what to call its threads. */
+export interface Program {
+  name: string;
+  pid: number;
+}
+
 /**
- * CPU that an installation has used so far: its own process by thread, what it started by name, and PostgreSQL,
- * whose server may be somebody else's child. `others` are processes to be counted beside them, by the name given.
+ * CPU that an installation has used so far: its own processes by thread, what they started by name, and PostgreSQL,
+ * whose server may be another program's child. `others` are processes to be counted beside them, by the name given.
  */
-export function cpuOfInstallation(pid: number, postmaster: number | undefined, others: CpuBy = {}): CpuBy {
+export function cpuOfInstallation(
+  programs: readonly Program[],
+  postmaster: number | undefined,
+  others: CpuBy = {},
+): CpuBy {
   const processes = allProcesses();
   const cpu: CpuBy = {};
   const add = (name: string, ms: number) => {
     cpu[name] = (cpu[name] ?? 0) + ms;
   };
-  for (const [name, ms] of Object.entries(cpuByThread(pid))) add(`product ${name}`, ms);
-  for (const one of below(processes, pid)) add(one.name, one.ms);
-  if (postmaster !== undefined && !isBelow(processes, postmaster, pid)) {
+  for (const program of programs) {
+    for (const [name, ms] of Object.entries(cpuByThread(program.pid))) add(`${program.name} ${name}`, ms);
+    for (const one of below(processes, program.pid)) add(one.name, one.ms);
+  }
+  if (postmaster !== undefined && !programs.some(({ pid }) => isBelow(processes, postmaster, pid))) {
     for (const one of [...processes.filter((p) => p.pid === postmaster), ...below(processes, postmaster)]) {
       add('postgres', one.ms);
     }
@@ -36,6 +48,12 @@ export function cpuOfInstallation(pid: number, postmaster: number | undefined, o
     for (const one of processes) if (one.pid === other) add(name, one.ms);
   }
   return cpu;
+}
+
+/** Milliseconds for which the machine's cores have had nothing to do, all cores together. */
+export function idleMs(): number {
+  const [all = ''] = readFileSync('/proc/stat', 'utf8').split('\n');
+  return Number(all.split(/\s+/)[4]) * TICK_MS;
 }
 
 /** What was used between two readings, in microseconds for each of so many messages; what used nothing is left out. */

@@ -20,8 +20,8 @@ import type { LoadInput, LoadResult } from './load';
 const run = promisify(execFile);
 
 /** The product, which ends with the benchmark also when that is told to end in the middle. */
-export function startProduct(place: Place): FanfareProcess {
-  const fanfare = startFanfare(place);
+export function startProduct(place: Place, args: string[] = ['up']): FanfareProcess {
+  const fanfare = startFanfare(place, args);
   const end = () => process.kill(fanfare.pid, 'SIGTERM');
   process.once('exit', end);
   void fanfare.exited.then(() => process.off('exit', end));

@@ -61,7 +61,7 @@ export class Readings {
     const { before } = this;
     const now = { pid, ms: 0, at: Date.now() };
     try {
-      now.ms = sum(Object.values(cpuOfInstallation(pid, this.postmaster)));
+      now.ms = sum(Object.values(cpuOfInstallation([{ name: 'product', pid }], this.postmaster)));
     } catch {
       now.pid = 0;
     }
