@@ -35,7 +35,7 @@ export const erasedContact = success(ref);
 export const contactExport = success(
   z
     .strictObject({
-      contact,
+      contact: contact.nullable(),
       lists: z.array(z.strictObject({ id, name: z.string(), addedAt: time })),
       audiences: z
         .array(

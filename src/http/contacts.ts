@@ -175,7 +175,7 @@ const exportContact: Operation = {
   tag: 'Contact lists',
   summary: 'Export all that is known of a contact',
   description:
-    'The contact, its lists, the campaigns that brought it among their own recipients, and every entry of its timeline, newest first: its part in each run with the messages and their events, runs that left it out and why, durable sends, what counts for caps, and blocks of the suppression list. `values` is what was filled in for the person. `messages` are all messages to any address that the contact has or was sent to under, oldest first, also those that no campaign sent. Streamed, however much it is.',
+    'The contact, its lists, the campaigns that brought it among their own recipients, and every entry of its timeline, newest first: its part in each run with the messages and their events, runs that left it out and why, durable sends, what counts for caps, and blocks of the suppression list. `values` is what was filled in for the person. `messages` are all messages to any address that the contact has or was sent to under, oldest first, also those that no campaign sent. A contact that was deleted with its last list is exported by the `contactId` of its recipients, as long as they keep its address; `contact` is then null. Streamed, however much it is.',
   answers: {
     200: json(
       'All of it.',

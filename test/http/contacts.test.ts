@@ -1,23 +1,28 @@
 import type { Kysely } from 'kysely';
 import { contactActivity } from '../../src/app/between-halves';
 import { suppressErased } from '../../src/app/erasures';
+import { freezeAudience } from '../../src/campaigns/audience/audience';
 import { createContactTimeline } from '../../src/campaigns/contacts/contact-timeline';
 import { createContacts } from '../../src/campaigns/contacts/contacts-api';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { LIMITS } from '../../src/domain/limits';
 import { contactRoutes } from '../../src/http/contacts';
 import type { MessagingTables } from '../../src/messaging/model/tables';
+import { upsertSuppressions } from '../../src/messaging/suppression/suppression-rows';
+import { plantRun } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';
 import { startServer, type TestServer } from './campaigns-server';
 
 /** Contacts are found by how their identifiers begin, read, changed and exported, each in its workspace alone. */
 describeWithDatabase('contacts over HTTP', (database) => {
   let db: Kysely<CampaignTables>;
+  let messaging: Kysely<MessagingTables>;
   let server: TestServer;
   beforeAll(async () => {
     const storage = await database.open();
     db = storage.tables<CampaignTables>();
-    const activity = contactActivity(storage.tables<MessagingTables>());
+    messaging = storage.tables<MessagingTables>();
+    const activity = contactActivity(messaging);
     const timeline = createContactTimeline({ db, activity });
     const contacts = createContacts({ db, timeline, activity, suppressErased });
     server = await startServer(db, [(scope) => contactRoutes(scope, { contacts })]);
@@ -196,5 +201,47 @@ describeWithDatabase('contacts over HTTP', (database) => {
       { kind: 'cap_place', uid: 'u-1' },
     ]);
     expect(body.data.messages).toEqual([]);
+  });
+
+  /** A contact who is a recipient of a run, and whose number was suppressed then. */
+  async function sentTo(as: string): Promise<{ id: string; list: string }> {
+    const { runId } = await plantRun(db, { contacts: 0, workspaceId: as });
+    const list = await imported(as, [{ externalId: 'c-1', name: 'Ada', phone: '+12025550123' }]);
+    const [ada] = (await find(as, 'c-1')).body.data;
+    await freezeAudience(db, {
+      ...{ runId, workspaceId: as, channel: 'sms', contactListIds: [list], placeholders: ['NAME'] },
+      campaignParams: {},
+    });
+    const block = { channel: 'sms' as const, address: '+12025550123', reason: 'asked', sender: undefined };
+    await upsertSuppressions(messaging, as, [block], 'api');
+    return { id: ada.id, list };
+  }
+
+  test('of a person whose contact went with its last list, an export has what is held by the id of their recipients', async () => {
+    const as = 'ws_removed';
+    const { id, list } = await sentTo(as);
+    await server.call('DELETE', `/api/contact-list/${list}/contacts/${id}`, undefined, { as });
+    expect((await server.call('GET', `/api/contact/${id}`, undefined, { as })).status).toBe(404);
+
+    const path = `/api/contact/${id}/export`;
+    const { status, body } = await server.call('GET', path, undefined, { as });
+    expect(status).toBe(200);
+    expect(body.data).toMatchObject({ contact: null, lists: [], audiences: [], messages: [] });
+    expect(body.data.entries).toMatchObject([
+      { kind: 'suppression', reason: 'asked' },
+      { kind: 'recipient', address: '+12025550123', values: { NAME: 'Ada' } },
+    ]);
+    expect((await server.call('GET', path, undefined, { as: 'ws_theirs' })).status).toBe(404);
+    expect((await server.call('GET', '/api/contact/con_unknown/export', undefined, { as })).status).toBe(404);
+  });
+
+  test('an export has what is held of an address that the contact had when it was sent to', async () => {
+    const as = 'ws_moved';
+    const { id } = await sentTo(as);
+    await server.call('PATCH', `/api/contact/${id}`, { phone: '+12025550124' }, { as });
+
+    const { body } = await server.call('GET', `/api/contact/${id}/export`, undefined, { as });
+    expect(body.data.contact).toMatchObject({ phone: '+12025550124' });
+    expect(body.data.entries.map(({ kind }: { kind: string }) => kind)).toEqual(['suppression', 'recipient']);
   });
 });

@@ -649,7 +649,7 @@ export type Contact = {
 };
 
 export type ContactExport = {
-    contact: Contact;
+    contact: Contact | null;
     lists: Array<{
         id: string;
         name: string;

@@ -2,14 +2,15 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { ContactActivity } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
-import { type ContactKey, readContact } from './change-contact';
+import type { ContactKey } from './change-contact';
 import type { ContactTimeline, TimelineEntry, TimelinePosition } from './contact-timeline';
 import type { ContactView } from './contact-view';
-import { addressesOf } from './erase-contact';
+import { readPerson } from './erase-contact';
 
 /** All that is known of a person (api.md 16). Pages keep memory flat, however much there is. */
 export interface ContactExport {
-  contact: ContactView;
+  /** Null when it was deleted with its last list. */
+  contact: ContactView | null;
   lists: { id: string; name: string; addedAt: Date }[];
   /** Campaigns that brought the person among their own recipients, with the values that they brought. */
   audiences: { campaignId: string; campaign: string; addedAt: Date; values: unknown }[];
@@ -30,13 +31,12 @@ export async function exportContact(
   { db, timeline, activity }: ExportDeps,
   key: ContactKey,
 ): Promise<ContactExport> {
-  const contact = await readContact(db, key);
-  const addresses = await addressesOf(db, contact, key);
+  const { contact, addresses } = await readPerson(db, key);
   return {
-    contact,
+    contact: contact ?? null,
     lists: await listsOf(db, key),
     audiences: await audiencesOf(db, key),
-    entries: entryPages(timeline, key),
+    entries: entryPages(timeline, key, addresses),
     messages: messagePages(activity, { workspaceId: key.workspaceId, addresses }),
   };
 }
@@ -60,10 +60,14 @@ async function audiencesOf(db: Kysely<CampaignTables>, { workspaceId, contactId 
   return rows;
 }
 
-async function* entryPages(timeline: ContactTimeline, key: ContactKey): AsyncGenerator<TimelineEntry[]> {
+async function* entryPages(
+  timeline: ContactTimeline,
+  key: ContactKey,
+  addresses: readonly string[],
+): AsyncGenerator<TimelineEntry[]> {
   let after: TimelinePosition | undefined;
   do {
-    const page = { after, limit: LIMITS.timelinePageMax, withValues: true };
+    const page = { after, limit: LIMITS.timelinePageMax, exported: { addresses } };
     const { entries, next } = await timeline.read(key, page);
     if (entries.length > 0) yield entries;
     after = next;

@@ -1,6 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
-import { DomainError } from '../../domain/errors';
 import { messageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
 import type { RecipientState, SkipReason } from '../../domain/recipient';
@@ -8,6 +7,7 @@ import { addressKey } from '../../domain/suppression';
 import { attemptsMade, derivedState } from '../ledger/derived-state';
 import type { ContactActivity, ContactMessage } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
+import { type ContactKey, readContact } from './change-contact';
 
 /**
  * Why one contact was, or was not, written to or called: all known entries, newest first. The ledger gives the
@@ -15,10 +15,16 @@ import type { CampaignTables } from '../model/tables';
  * suppression list; src/app connects it. `values` are in an export only.
  */
 export interface ContactTimeline {
-  /** Throws `not_found`. */
+  /**
+   * Throws `not_found` for a contact that was deleted, except in an export, which brings all addresses that the person had.
+   */
   read(
-    contact: { workspaceId: string; contactId: string },
-    page: { after: TimelinePosition | undefined; limit: number; withValues?: boolean },
+    contact: ContactKey,
+    page: {
+      after: TimelinePosition | undefined;
+      limit: number;
+      exported?: { addresses: readonly string[] };
+    },
   ): Promise<{ entries: TimelineEntry[]; next: TimelinePosition | undefined }>;
 }
 
@@ -82,15 +88,10 @@ export function createContactTimeline(deps: {
 }): ContactTimeline {
   const { db, activity } = deps;
   return {
-    async read({ workspaceId, contactId }, { after, limit, withValues = false }) {
-      const contact = await db
-        .selectFrom('contacts')
-        .select(['email', 'phone'])
-        .where('id', '=', contactId)
-        .where('workspace_id', '=', workspaceId)
-        .executeTakeFirst();
-      if (!contact) throw new DomainError('not_found', `No contact ${contactId} in this workspace`);
-      const addresses = [contact.email, contact.phone].flatMap((one) => (one ? [addressKey(one)] : []));
+    async read({ workspaceId, contactId }, { after, limit, exported }) {
+      const known = exported?.addresses ?? (await presentAddresses(db, { workspaceId, contactId }));
+      const addresses = [...new Set(known.map(addressKey))];
+      const withValues = exported !== undefined;
       const scope: Scope = { workspaceId, contactId, addresses, after, limit: limit + 1, withValues };
       const found: TimelineEntry[] = [
         ...(await recipientEntries(db, scope)),
@@ -106,6 +107,11 @@ export function createContactTimeline(deps: {
       return { entries, next: found.length > limit && last ? positionOf(last) : undefined };
     },
   };
+}
+
+async function presentAddresses(db: Kysely<CampaignTables>, key: ContactKey): Promise<string[]> {
+  const { email, phone } = await readContact(db, key);
+  return [email, phone].flatMap((one) => one ?? []);
 }
 
 interface Scope {

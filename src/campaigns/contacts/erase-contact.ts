@@ -45,9 +45,7 @@ export async function eraseContact(
       .where('contact_id', '=', contactId)
       .executeTakeFirst();
     if (known) return { id: known.id, contactId };
-    const contact = await findContact(tx, key);
-    const addresses = await addressesOf(tx, contact ?? NO_ADDRESSES, key);
-    if (!contact && addresses.length === 0) throw noContact(contactId);
+    const { contact, addresses } = await readPerson(tx, key);
     const words = contact?.name ? [contact.name.toLowerCase()] : [];
     const id = newId('era');
     await tx
@@ -62,17 +60,17 @@ export async function eraseContact(
   });
 }
 
-const NO_ADDRESSES = { email: null, phone: null };
-
 /**
- * The contact's present addresses and those that runs were frozen with. Email addresses are also returned in
- * lower case, because most records have them so.
+ * A person of whom something is held, also when the contact was deleted with its last list: the contact's present addresses
+ * and those that runs were frozen with. Email addresses are also returned in lower case, because most records have them so.
+ * Throws `not_found`.
  */
-export async function addressesOf(
+export async function readPerson(
   db: Kysely<CampaignTables>,
-  { email, phone }: Pick<ContactView, 'email' | 'phone'>,
-  { workspaceId, contactId }: ContactKey,
-): Promise<string[]> {
+  key: ContactKey,
+): Promise<{ contact: ContactView | undefined; addresses: string[] }> {
+  const { workspaceId, contactId } = key;
+  const contact = await findContact(db, key);
   const { rows } = await sql<{ address: string }>`
     select address from recipients r join runs on runs.id = r.run_id
     where r.contact_id = ${contactId} and runs.workspace_id = ${workspaceId} and address is not null
@@ -80,8 +78,11 @@ export async function addressesOf(
     where k.contact_id = ${contactId} and runs.workspace_id = ${workspaceId} and address is not null`.execute(
     db,
   );
-  const all = [email, phone, ...rows.map(({ address }) => address)].filter((one) => one !== null);
-  return [...new Set(all.flatMap((one) => [one, one.toLowerCase()]))];
+  const all = [contact?.email, contact?.phone, ...rows.map(({ address }) => address)].flatMap(
+    (one) => one ?? [],
+  );
+  if (!contact && all.length === 0) throw noContact(contactId);
+  return { contact, addresses: [...new Set(all.flatMap((one) => [one, one.toLowerCase()]))] };
 }
 
 /**
