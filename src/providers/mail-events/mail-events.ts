@@ -1,5 +1,6 @@
 import { recipientFinding } from '../../domain/delivery-codes';
 import type { Receipt } from '../provider';
+import { isAboutSender } from '../smtp/smtp-codes';
 import type { Callback, CallbackAccount } from '../vendor/vendor';
 
 /**
@@ -57,6 +58,13 @@ export const unsubscribed = (id: string, at: string | undefined): Receipt => ({
 });
 
 export const delivered = (id: string, at: string | undefined): Receipt => ({ id, type: 'delivered', at });
+
+/**
+ * A full mailbox, or what the receiver thinks of the sender, the mail or its policy: services call these permanent too, and
+ * they say nothing against the address.
+ */
+export const sparesAddress = (status: string, words: string): boolean =>
+  /^5\.(2\.2$|7\.)/.test(status) || isAboutSender(words);
 
 /** A service calls an address invalid for good; its status is kept where it says the same. */
 export const hardBounce = (id: string, status: string | undefined, at: string | undefined): Receipt => ({

@@ -12,6 +12,7 @@ import {
   objectOf,
   otherBounce,
   REFUSED,
+  sparesAddress,
   textOf,
   timeIn,
 } from './mail-events';
@@ -77,11 +78,16 @@ const ownHeaderOf = (mail: Record<string, unknown>): unknown =>
     .map(objectOf)
     .find(({ name }) => textOf(name).toLowerCase() === OWN_HEADER.toLowerCase())?.value;
 
-/** Only a permanent bounce is about the address. */
+/** Only a permanent bounce is about the address, and not even each of those. */
 function bounce(id: string, told: Record<string, unknown>): Receipt {
   const at = timeIn(told.timestamp);
-  const status = textOf(objectOf(listOf(told.bouncedRecipients)[0]).status);
-  if (told.bounceType === 'Permanent') return hardBounce(id, status, at);
+  const recipient = objectOf(listOf(told.bouncedRecipients)[0]);
+  const status = textOf(recipient.status);
+  if (told.bounceType === 'Permanent') {
+    return sparesAddress(status, textOf(recipient.diagnosticCode))
+      ? otherBounce(id, status, 'bounced', at)
+      : hardBounce(id, status, at);
+  }
   if (told.bounceSubType === 'MailboxFull') return otherBounce(id, undefined, 'mailbox_full', at);
   return otherBounce(id, status, told.bounceType === 'Transient' ? 'transient_bounce' : 'undetermined', at);
 }

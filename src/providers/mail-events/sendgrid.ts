@@ -1,6 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto';
 import type { Receipt } from '../provider';
-import { isAboutSender } from '../smtp/smtp-codes';
 import { header } from '../vendor/vendor';
 import {
   complaint,
@@ -15,6 +14,7 @@ import {
   objectOf,
   otherBounce,
   REFUSED,
+  sparesAddress,
   textOf,
   timeIn,
   unsubscribed,
@@ -70,10 +70,9 @@ function receiptOf(event: Record<string, unknown>): Receipt | undefined {
 /** `blocked` is a refusal of this mail; a classification says why, where there is one. */
 function isAboutAddress(event: Record<string, unknown>): boolean {
   const reason = textOf(event.bounce_classification).toLowerCase();
-  if (event.type === 'blocked' || textOf(event.status).startsWith('4')) return false;
-  if (isAboutSender(textOf(event.reason))) return false;
-  // A full mailbox, and what the receiver thinks of the sender.
-  if (/^5\.(2\.2$|7\.)/.test(textOf(event.status))) return false;
+  const status = textOf(event.status);
+  if (event.type === 'blocked' || status.startsWith('4')) return false;
+  if (sparesAddress(status, textOf(event.reason))) return false;
   return reason === '' || ABOUT_ADDRESS.has(reason);
 }
 

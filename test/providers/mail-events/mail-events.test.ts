@@ -22,6 +22,13 @@ const CERTIFICATE_URL = 'https://sns.eu-west-1.amazonaws.com/SimpleNotificationS
 
 const UNKNOWN = { type: 'undelivered', code: 'unknown_recipient' };
 const HARD = { type: 'undelivered', code: '5.1.1' };
+const POLICY = { type: 'undelivered', code: '5.7.1' };
+const FULL = { type: 'undelivered', code: '5.2.2' };
+const BOUNCED = { type: 'undelivered', code: 'bounced' };
+const SENDER_REFUSED = {
+  status: '5.1.0',
+  diagnosticCode: 'smtp; 550 5.1.0 <news@example.org>: Sender address rejected: User unknown',
+};
 const UNDETERMINED = { type: 'undelivered', code: 'undetermined' };
 
 describe('events of mail services', () => {
@@ -326,6 +333,9 @@ describe('events of mail services', () => {
       [{ eventType: 'Delivery', delivery: { timestamp: AT } }, { type: 'delivered' }],
       [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [{ status: '5.1.1' }] } }, HARD],
       [{ notificationType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [{}] } }, UNKNOWN],
+      [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [{ status: '5.7.1' }] } }, POLICY],
+      [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [{ status: '5.2.2' }] } }, FULL],
+      [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [SENDER_REFUSED] } }, BOUNCED],
       [
         {
           eventType: 'Bounce',
