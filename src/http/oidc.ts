@@ -132,7 +132,8 @@ const BACK = z
   .max(LIMITS.oidcBackChars)
   .catch('/');
 
-const notConfigured = () => new DomainError('not_found', 'No OpenID provider is configured here');
+const notConfigured = () =>
+  new DomainError('not_found', 'No OpenID provider is configured here; log in by POST /api/session');
 
 /** Sealed, because the verifier and the nonce are worth something to a reader of the cookie. */
 const ABOUT = 'log-in at the OpenID provider';

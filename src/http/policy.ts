@@ -15,7 +15,7 @@ import { answered, EXAMPLE } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { callerOf } from './request/caller';
 import type { App } from './request/routing';
-import { invalidRequest } from './request/validation';
+import { unknownCursor } from './request/validation';
 
 const config = { auth: 'app' } as const;
 
@@ -40,11 +40,7 @@ export function policyRoutes(deps: { policies: Policies; timeline: ContactTimeli
     app.get('/api/contact/:id/timeline', { config, schema: reading }, async (request) => {
       const { cursor, limit } = request.query;
       const after = cursor === undefined ? undefined : decodeCursor(timelinePosition, cursor);
-      if (cursor !== undefined && !after) {
-        throw invalidRequest([
-          { path: 'cursor', code: 'invalid_cursor', message: 'This is not a cursor of this list' },
-        ]);
-      }
+      if (cursor !== undefined && !after) throw unknownCursor();
       const { workspaceId } = callerOf(request);
       const contact = { workspaceId, contactId: request.params.id };
       const { entries, next } = await timeline.read(contact, { after, limit });

@@ -14,7 +14,7 @@ import { callerOf } from './request/caller';
 import { generatorOf } from './request/idempotency';
 import type { App } from './request/routing';
 import { parseBody } from './request/validation';
-import { ONE } from './templates';
+import { noTemplate, ONE } from './templates';
 
 export interface TemplateTrialDeps {
   templates: Pick<Templates, 'read'>;
@@ -38,11 +38,7 @@ export function templateTrialRoutes({
   const templateOf = async (workspaceId: string, templateId: string, version: number | undefined) => {
     const found = await templates.read(workspaceId, templateId, version);
     if (found) return found;
-    const what =
-      version === undefined
-        ? `live template ${templateId}`
-        : `version ${version} of a template ${templateId}`;
-    throw new DomainError('not_found', `No ${what} in this workspace`);
+    throw noTemplate(templateId, version);
   };
 
   /** A test should arrive now; one that waited for the end of the stop would surprise its recipient. */

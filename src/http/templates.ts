@@ -106,9 +106,16 @@ function readRoute(app: App, templates: Templates): void {
     const { version } = request.query;
     const found = await templates.read(callerOf(request).workspaceId, id, version);
     if (found) return whole(found, 'Template');
-    const what = version === undefined ? `live template ${id}` : `version ${version} of a template ${id}`;
-    throw new DomainError('not_found', `No ${what} in this workspace`);
+    throw noTemplate(id, version);
   });
+}
+
+export function noTemplate(id: string, version: number | undefined): DomainError {
+  const message =
+    version === undefined
+      ? `No live template ${id} in this workspace; GET /api/template lists those that there are`
+      : `No version ${version} of a template ${id} in this workspace; GET /api/template/${id}/versions lists its versions`;
+  return new DomainError('not_found', message);
 }
 
 function versionRoutes(app: App, templates: Templates): void {

@@ -113,7 +113,10 @@ export function createDurableSends(deps: {
     async cancel(workspaceId, id) {
       const row = await wishCanceled(db, workspaceId, id);
       if (row.finished_at !== null && row.state !== 'canceled') {
-        throw new DomainError('not_cancelable', `Durable send ${id} has ended: it is ${row.state}`);
+        throw new DomainError(
+          'not_cancelable',
+          `Durable send ${id} has ended as ${row.state} and can no longer be canceled; GET /api/send/${id} says what became of it`,
+        );
       }
       // If the wake is lost, the workflow reads the row when it wakes by itself.
       await launcher

@@ -8,6 +8,10 @@ export function regionOf(country: string | undefined): CountryCode | undefined {
   const region = phoneRegion(country);
   if (region !== undefined) return region;
   throw invalidRequest([
-    { path: 'country', code: 'unknown_country', message: 'There is no country with this code' },
+    {
+      path: 'country',
+      code: 'unknown_country',
+      message: 'There is no country with this code; name it by two letters, such as US',
+    },
   ]);
 }

@@ -64,7 +64,8 @@ const FRAMEWORK_ERRORS: Record<string, { code: ErrorCode; message: string }> = {
   FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', message: 'The body is larger than this path takes' },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'unsupported_media_type',
-    message: 'The body has a content type that this path does not take',
+    message:
+      'The body has a content type that this path does not take; /openapi.json lists those that it takes',
   },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     code: 'malformed_body',

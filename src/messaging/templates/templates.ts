@@ -134,9 +134,9 @@ async function insertNextVersion(
     .executeTakeFirst();
   if (!current) throw noTemplate(id);
   if (current.channel !== channel) {
-    const message = `channel: this is a template for ${current.channel}`;
-    throw new DomainError('invalid_request', message, {
-      errors: [{ path: 'channel', code: 'immutable', message: `This is a template for ${current.channel}` }],
+    const message = `Template ${id} is for ${current.channel}, which does not change; create another template for ${channel}`;
+    throw new DomainError('invalid_request', `channel: ${message}`, {
+      errors: [{ path: 'channel', code: 'immutable', message }],
     });
   }
   const createdAt = current.created_at;

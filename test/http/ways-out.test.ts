@@ -1,0 +1,95 @@
+import { sql } from 'kysely';
+import type { CampaignTables } from '../../src/campaigns/model/tables';
+import type { Storage } from '../../src/storage/storage';
+import { describeWithDatabase } from '../support/storage';
+import { bearerFor, newWorkspace } from './service';
+import { startWholeApi, type WholeApi } from './whole-api';
+
+/** A refusal says what happened, to which id, and what to do. */
+describeWithDatabase('a refusal says what to do', (database) => {
+  let storage: Storage;
+  let api: WholeApi;
+  let headers: Record<string, string>;
+  let workspaceId: string;
+  let template: string;
+
+  beforeAll(async () => {
+    storage = await database.open();
+    api = await startWholeApi(storage);
+    const made = await newWorkspace(api.identity);
+    workspaceId = made.workspace.id;
+    headers = { authorization: await bearerFor(api.identity, made), 'x-api-key': made.apiKey };
+    const body = { templateName: 'Welcome', channel: 'sms', body: 'Hello' };
+    template = (await api.call('POST', '/api/template/', { headers, body })).body.template.id;
+  });
+  afterAll(() => api.stop());
+
+  const refused = async (method: string, path: string, options: { body?: unknown; type?: string } = {}) => {
+    const { status, body } = await api.call(method, path, { headers, ...options });
+    return { status, message: body.message };
+  };
+
+  test('a version of a template for another channel', async () => {
+    const body = { templateName: 'Welcome', channel: 'email', subject: 'Hi', body: '<p>Hello</p>' };
+    expect(await refused('PUT', `/api/template/${template}`, { body })).toEqual({
+      status: 422,
+      message: `channel: Template ${template} is for sms, which does not change; create another template for email`,
+    });
+  });
+
+  test('a durable send that has ended', async () => {
+    await sql`insert into durable_sends (id, workspace_id, uid, channel, content, state, due_at, finished_at)
+      values ('snd_1', ${workspaceId}, 's1', 'sms', '{}', 'delivered', now(), now())`.execute(
+      storage.tables<CampaignTables>(),
+    );
+    expect(await refused('DELETE', '/api/send/snd_1')).toEqual({
+      status: 409,
+      message:
+        'Durable send snd_1 has ended as delivered and can no longer be canceled; GET /api/send/snd_1 says what became of it',
+    });
+  });
+
+  test.each([
+    ['', 'No live template tpl_none in this workspace; GET /api/template lists those that there are'],
+    [
+      '?version=9',
+      'No version 9 of a template tpl_none in this workspace; GET /api/template/tpl_none/versions lists its versions',
+    ],
+  ])('a template that is not there%s', async (query, message) => {
+    expect(await refused('GET', `/api/template/tpl_none${query}`)).toEqual({ status: 404, message });
+  });
+
+  test('a template to preview that is not there', async () => {
+    const body = { params: {}, version: 9 };
+    const { message } = await refused('POST', `/api/template/${template}/preview`, { body });
+    expect(message).toContain(`GET /api/template/${template}/versions lists its versions`);
+  });
+
+  test('a cursor of another list', async () => {
+    const { status, message } = await refused('GET', '/api/contact/con_none/timeline?cursor=x');
+    expect([status, message]).toEqual([422, expect.stringContaining('send `next` of an earlier page')]);
+  });
+
+  test('a content type that is not taken', async () => {
+    expect(await refused('POST', '/api/template/', { body: '<a/>', type: 'application/xml' })).toEqual({
+      status: 415,
+      message:
+        'The body has a content type that this path does not take; /openapi.json lists those that it takes',
+    });
+  });
+
+  test('a country that is none', async () => {
+    const { body } = await api.call('POST', '/api/contact-list', { headers, body: { name: 'L' } });
+    const path = `/api/contact-list/${body.data.id}/contacts?country=XX`;
+    expect(await refused('POST', path, { body: { contacts: [] } })).toEqual({
+      status: 422,
+      message: 'country: There is no country with this code; name it by two letters, such as US',
+    });
+  });
+
+  test('a log-in at an OpenID provider that there is not', async () => {
+    expect((await refused('GET', '/api/session/oidc')).message).toBe(
+      'No OpenID provider is configured here; log in by POST /api/session',
+    );
+  });
+});
