@@ -20,12 +20,14 @@ export interface FlowKey {
 /** Transactional messages that leave in a row while marketing waits. */
 export const TRANSACTIONAL_RUN = 8;
 
-export class FairQueue<Item> {
+export class FairQueue<Item extends object> {
   private readonly classes: Record<MessageClass, Turns<Item>> = {
     transactional: new Turns(),
     marketing: new Turns(),
   };
   private run = 0;
+  /** By how much the taking of a message has changed the run. */
+  private readonly runChanges = new WeakMap<Item, number>();
 
   size(kind?: MessageClass): number {
     if (kind) return this.classes[kind].size;
@@ -38,9 +40,11 @@ export class FairQueue<Item> {
 
   /**
    * They were taken and did not leave: each to the front of its flow, and their flows to the front of their turns, in the
-   * order given. Those that were taken last leave then as if they had never been taken.
+   * order given. Those that were taken last leave then as if they had never been taken. Only what has left counts towards a
+   * run: otherwise a carrier that takes some of each lot would have the other class's messages wait for their turn again.
    */
   putBack(items: readonly Item[], keyOf: (item: Item) => FlowKey): void {
+    this.undoRun(items);
     for (const kind of ['transactional', 'marketing'] as const) {
       const ofClass = items.flatMap((item) => {
         const key = keyOf(item);
@@ -55,12 +59,12 @@ export class FairQueue<Item> {
     if (kind) return this.classes[kind].take();
     const { transactional, marketing } = this.classes;
     const marketingsTurn = this.run >= TRANSACTIONAL_RUN && marketing.size > 0;
-    if (transactional.size > 0 && !marketingsTurn) {
-      this.run = marketing.size > 0 ? this.run + 1 : 0;
-      return transactional.take();
-    }
-    this.run = 0;
-    return marketing.take();
+    const isTransactional = transactional.size > 0 && !marketingsTurn;
+    const before = this.run;
+    this.run = isTransactional && marketing.size > 0 ? this.run + 1 : 0;
+    const item = (isTransactional ? transactional : marketing).take();
+    if (item) this.runChanges.set(item, this.run - before);
+    return item;
   }
 
   /** Takes one item that matches, whatever its place. */
@@ -77,6 +81,15 @@ export class FairQueue<Item> {
   /** Removes the items of a flow that match and answers them. */
   remove(matches: (item: Item) => boolean): Item[] {
     return [...this.classes.transactional.remove(matches), ...this.classes.marketing.remove(matches)];
+  }
+
+  private undoRun(items: readonly Item[]): void {
+    let undone = 0;
+    for (const item of items) {
+      undone += this.runChanges.get(item) ?? 0;
+      this.runChanges.delete(item);
+    }
+    this.run = Math.max(0, this.run - undone);
   }
 }
 

@@ -97,29 +97,47 @@ test('for any order of arrival, no flow waits longer than its bound', () => {
 });
 
 test('workspaces share by messages, whatever they have waiting', () => {
-  const queue = new FairQueue<string>();
-  const key = (workspaceId: string, campaign: string): FlowKey => ({
-    ...{ class: 'marketing', workspaceId, campaign, sender: 's' },
-  });
-  for (let i = 0; i < 1_000; i++) queue.push(key('w1', 'c1'), 'w1 c1');
-  for (let i = 0; i < 10; i++) queue.push(key('w1', 'c2'), 'w1 c2');
-  for (let i = 0; i < 10; i++) queue.push(key('w2', 'c3'), 'w2');
-  const first = Array.from({ length: 40 }, () => queue.take());
-  const count = (what: string) => first.filter((one) => one === what).length;
-  expect([count('w1 c1'), count('w1 c2'), count('w2')]).toEqual([20, 10, 10]);
+  const queue = new FairQueue<Item>();
+  const push = (count: number, workspaceId: string, campaign: string) => {
+    const key: FlowKey = { class: 'marketing', workspaceId, campaign, sender: 's' };
+    for (let n = 0; n < count; n++) queue.push(key, { key, n });
+  };
+  push(1_000, 'w1', 'c1');
+  push(10, 'w1', 'c2');
+  push(10, 'w2', 'c3');
+  const first = Array.from({ length: 40 }, () => queue.take()?.key.campaign);
+  const count = (campaign: string) => first.filter((one) => one === campaign).length;
+  expect([count('c1'), count('c2'), count('c3')]).toEqual([20, 10, 10]);
 });
 
 test('what was taken and did not leave goes to the front of its flow', () => {
-  const queue = new FairQueue<number>();
+  const queue = new FairQueue<Item>();
   const key: FlowKey = { class: 'marketing', workspaceId: 'w', campaign: undefined, sender: 's' };
-  for (const n of [1, 2, 3, 4]) queue.push(key, n);
-  const taken = [queue.take(), queue.take()] as number[];
+  for (const n of [1, 2, 3, 4]) queue.push(key, { key, n });
+  const taken = [queue.take(), queue.take()].flatMap((item) => item ?? []);
   queue.putBack(taken, () => key);
-  expect(queue.remove((n) => n === 3)).toEqual([3]);
-  expect([queue.take(), queue.take(), queue.take(), queue.take()]).toEqual([1, 2, 4, undefined]);
+  expect(queue.remove(({ n }) => n === 3)).toEqual([{ key, n: 3 }]);
+  expect([1, 2, 3, 4].map(() => queue.take()?.n)).toEqual([1, 2, 4, undefined]);
 });
 
-test('what was taken and did not leave has its turn as before', () => {
+test('marketing has its turn after eight transactional messages that left, though others were put back each time', () => {
+  const queue = new FairQueue<Item>();
+  for (const kind of ['transactional', 'marketing'] as const) {
+    const key: FlowKey = { class: kind, workspaceId: 'w', campaign: undefined, sender: 's' };
+    for (let n = 0; n < 50; n++) queue.push(key, { key, n });
+  }
+  const left = Array.from({ length: 6 }).flatMap(() => {
+    const lot = Array.from({ length: 20 }, () => queue.take()).flatMap((item) => item ?? []);
+    queue.putBack(lot.splice(3), ({ key }) => key);
+    return lot.map(({ key }) => key.class);
+  });
+  expect(left.flatMap((kind, i) => (kind === 'marketing' ? i : []))).toEqual([8, 17]);
+});
+
+test.each([
+  ['of one class', 'marketing' as const],
+  ['of both classes', undefined],
+])('what was taken and did not leave has its turn as before, %s', (_what, kind) => {
   const count = fc.integer({ min: 1, max: 5 });
   const small = fc.array(fc.record({ key: flow, count }), { minLength: 1, maxLength: 20 });
   const some = fc.integer({ min: 0, max: 40 });
@@ -130,12 +148,12 @@ test('what was taken and did not leave has its turn as before', () => {
       for (const { key, count } of given) {
         for (let n = 0; n < count; n++) for (const one of [queue, untouched]) one.push(key, { key, n });
       }
-      const take = (from: typeof queue) => from.take('marketing') ?? [];
+      const take = (from: typeof queue) => from.take(kind) ?? [];
       for (let i = 0; i < leave; i++) expect(take(queue)).toEqual(take(untouched));
       const stayed = Array.from({ length: stay }, () => take(queue)).flat();
       queue.putBack(stayed, ({ key }) => key);
       expect(queue.size()).toBe(untouched.size());
-      while (untouched.size('marketing') > 0) expect(take(queue)).toEqual(take(untouched));
+      while (untouched.size(kind) > 0) expect(take(queue)).toEqual(take(untouched));
     }),
   );
 });
