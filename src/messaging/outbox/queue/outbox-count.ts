@@ -87,6 +87,8 @@ class RunningCount implements OutboxCount {
   /** Something falls due after it. */
   private hasMore = false;
   private changed = false;
+  /** What has changed since the moment of which a count under way is. */
+  private meanwhile: Change[] | undefined;
   private timer: NodeJS.Timeout | undefined;
   private running = false;
   private isCounting = false;
@@ -115,6 +117,12 @@ class RunningCount implements OutboxCount {
 
   change(workspaceId: string, of: Tagged, by: number, dueMs = 0): void {
     this.changed = true;
+    const change = { workspaceId, of, by, dueMs };
+    this.meanwhile?.push(change);
+    this.apply(change);
+  }
+
+  private apply({ workspaceId, of, by, dueMs }: Change): void {
     if (dueMs <= Date.now()) this.add(workspaceId, of, by);
     else if (dueMs <= this.aheadUntilMs) this.soon.add(dueMs, { workspaceId, of, count: by });
   }
@@ -185,9 +193,36 @@ class RunningCount implements OutboxCount {
     this.changed = false;
     for (const { id } of [...(this.options.partitions?.() ?? [])]) await sweepDueGroups(this.db, id);
     const nowMs = Date.now();
-    const untilMs = nowMs + AHEAD_MS;
-    const hasMore = await fallsDueAfter(this.db, untilMs);
-    const rows = await countDue(this.db, { asideNow: tagsAside(this.counts), nowMs, untilMs });
+    const span = { asideNow: tagsAside(this.counts), nowMs, untilMs: nowMs + AHEAD_MS };
+    try {
+      const { rows, hasMore } = await this.read(span);
+      this.replaceBy(rows);
+      this.aheadUntilMs = span.untilMs;
+      this.hasMore = hasMore;
+      for (const change of this.meanwhile ?? []) this.apply(change);
+    } finally {
+      this.meanwhile = undefined;
+    }
+  }
+
+  /**
+   * Counts what there is at one moment, which the first statement decides, so that what changes while the second one runs can
+   * be added to its answer. What changes while the first one runs may be on either side of that moment: it is counted rather
+   * than not, because the bound is not to be exceeded. Only what was being written at that moment is missing until the next count.
+   */
+  private read(span: Span): Promise<{ rows: readonly Counted[]; hasMore: boolean }> {
+    return this.db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .execute(async (tx) => {
+        this.meanwhile = [];
+        const hasMore = await fallsDueAfter(tx, span.untilMs);
+        this.meanwhile = this.meanwhile.filter(({ by }) => by > 0);
+        return { rows: await countDue(tx, span), hasMore };
+      });
+  }
+
+  private replaceBy(rows: readonly Counted[]): void {
     this.counts = new Map();
     this.soon = new SoonDue();
     for (const { workspaceId, campaign, isHeld, count, dueMs, ...of } of rows) {
@@ -196,8 +231,6 @@ class RunningCount implements OutboxCount {
       if (dueMs === null) this.add(workspaceId, tagged, count);
       else this.soon.add(dueMs, { workspaceId, of: tagged, count });
     }
-    this.aheadUntilMs = untilMs;
-    this.hasMore = hasMore;
   }
 
   private get isCountWanted(): boolean {
@@ -225,6 +258,13 @@ class RunningCount implements OutboxCount {
   private soonMs(): number {
     return Math.min(Math.max(RECOUNT_SOON_MS, this.tookMs / RECOUNT_SOON_SHARE), RECOUNT_INTERVAL_MAX_MS);
   }
+}
+
+interface Change {
+  workspaceId: string;
+  of: Tagged;
+  by: number;
+  dueMs: number;
 }
 
 /** By workspace. Each message looks here twice, so that no key is put together for it. */

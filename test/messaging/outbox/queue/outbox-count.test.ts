@@ -1,0 +1,47 @@
+import { sql } from 'kysely';
+import { createOutboxCount } from '../../../../src/messaging/outbox/queue/outbox-count';
+import { describeWithDatabase } from '../../../support/storage';
+import { until } from '../../../support/until';
+import { createOutboxRig, type OutboxRig, type TestProcess } from '../../outbox-rig';
+
+describeWithDatabase('the count of an outbox', (database) => {
+  let rig: OutboxRig;
+  let one: TestProcess;
+  beforeEach(async () => {
+    rig = await createOutboxRig(await database.open());
+    one = await rig.process();
+  });
+  afterEach(() => rig.stop());
+
+  test('keeps what was accepted and what left while it was read anew', async () => {
+    await one.delivery.hold(rig.workspaceId, 'held');
+    const count = createOutboxCount(rig.db);
+    await count.start();
+    const of = { class: 'marketing', channel: 'sms' } as const;
+    const undelivered = () => count.depth(rig.workspaceId).marketing.undelivered;
+    // This count does not know of them, so that it shows when they have been read.
+    const uids = ['a', 'b', 'c', 'd', 'e'];
+    await Promise.all(
+      uids.map((uid) => one.delivery.accept(rig.workspaceId, rig.sms(uid, { campaign: 'held' }))),
+    );
+    await rig.db.transaction().execute(async (tx) => {
+      await sql`lock table holds in access exclusive mode`.execute(tx);
+      count.held();
+      await until('it is being read', isWaitingForHolds);
+      count.change(rig.workspaceId, of, 4);
+      count.change(rig.workspaceId, of, -1);
+      count.change(rig.workspaceId, of, 2, Date.now() + 3_000);
+    });
+    await until('it has been read', () => undelivered() >= 5);
+    expect(undelivered()).toBe(8);
+    await until('what was scheduled meanwhile has fallen due', () => undelivered() === 10, 4_000);
+    count.stop();
+  });
+
+  async function isWaitingForHolds(): Promise<boolean> {
+    const { rows } = await sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+        and query like '%left join holds%'`.execute(rig.db);
+    return rows.length > 0;
+  }
+});
