@@ -5,8 +5,9 @@ import { eraseTraces, markErased, openErasures } from '../campaigns/contacts/era
 import type { CampaignTables } from '../campaigns/model/tables';
 import { LIMITS } from '../domain/limits';
 import type { Log } from '../log';
+import type { Delivery } from '../messaging/delivery';
 import type { MessagingTables } from '../messaging/model/tables';
-import { cancelWaiting, countWaiting, eraseMessages } from '../messaging/outbox/erase-messages';
+import { countWaiting, eraseMessages } from '../messaging/outbox/erase-messages';
 import { eraseAddresses, suppressErased as suppress } from '../messaging/suppression/erased-address';
 import type { Tables } from '../storage/storage';
 
@@ -29,10 +30,12 @@ export interface Erasures {
  */
 export function keepErasing({
   storage,
+  delivery,
   cancelSend,
   log,
 }: {
   storage: Tables;
+  delivery: Pick<Delivery, 'cancelWaiting'>;
   cancelSend: (workspaceId: string, sendId: string) => Promise<unknown>;
   log: Log;
 }): Erasures {
@@ -43,7 +46,7 @@ export function keepErasing({
 
   async function erase(erasure: Erasure & { ageMs: number }): Promise<void> {
     let left = await eraseTraces(campaigns, erasure, cancelSend);
-    while (!stopped && (await cancelWaiting(messaging, erasure)) > 0) await rest();
+    while (!stopped && (await delivery.cancelWaiting(erasure)) > 0) await rest();
     while (!stopped && (await eraseMessages(messaging, erasure)) > 0) await rest();
     left += await countWaiting(messaging, erasure);
     await eraseAddresses(messaging, erasure);

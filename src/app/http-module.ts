@@ -232,10 +232,10 @@ interface Served extends Access, Messaging {
 /** The HTTP server with every route, not listening yet. */
 async function openServer(options: HttpModuleOptions, served: Served, shutdown: Shutdown): Promise<App> {
   const { config, log, storage, temporal, launcher, https } = options;
-  const { audit, identity, place } = served;
+  const { audit, delivery, identity, place } = served;
   const { publicUrl, trustProxy } = config.http;
   const sends = createDurableSends({ db: storage.tables<CampaignTables>(), launcher, log });
-  const erasures = keepErasing({ storage, cancelSend: sends.cancel, log });
+  const erasures = keepErasing({ storage, delivery, cancelSend: sends.cancel, log });
   shutdown.add('erasures', () => erasures.stop());
   return buildServer({
     ...{ authenticator: identity, audit, log, publicUrl, trustProxy },

@@ -4,6 +4,7 @@ import type { MessageList } from '../contracts/messages';
 import type { Message, MessageTemplate } from '../contracts/send';
 import { type Account, type AccountState, defaultAccountId } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
+import type { Erased } from '../domain/erasure';
 import { DomainError, type FieldError, isDomainError } from '../domain/errors';
 import { LIMITS } from '../domain/limits';
 import type { MessageStory } from '../domain/message-history';
@@ -33,6 +34,7 @@ import { type Canceled, cancelMessages, createWithdrawals, noteUnwanted } from '
 import type { ListUnsubscribe } from './outbox/deliver/list-unsubscribe';
 import { createStatusLookup } from './outbox/deliver/status-lookup';
 import { Dispatcher } from './outbox/dispatch';
+import { cancelWaiting } from './outbox/erase-messages';
 import type { StopRule } from './outbox/queue/holds';
 import { createHolds } from './outbox/queue/holds';
 import { createOutboxCount, type OutboxCount } from './outbox/queue/outbox-count';
@@ -63,6 +65,8 @@ export interface Delivery {
    * then. Repeating it is harmless.
    */
   cancel(workspaceId: string, uid: string): Promise<TrackedMessage>;
+  /** Cancels some of the messages to a person who is erased, and answers how many. */
+  cancelWaiting(person: Erased): Promise<number>;
   /** The workspace's due messages that no provider has, by class, as far as this process knows. */
   outboxDepth: OutboxCount['depth'];
   readEvents: EventFeed['read'];
@@ -276,9 +280,7 @@ class MessageDelivery implements Delivery {
     if (!outcome?.ok) throw outcome?.error;
     const canceled = outcome.answer;
     if (canceled !== 'already_canceled') {
-      this.dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
-      this.outbox.change(workspaceId, canceled, -1, canceled.dueMs);
-      this.feed.notify(workspaceId);
+      this.canceled(workspaceId, canceled);
       if (canceled.inDoubt) {
         const what = `Message '${uid}' is unknown and can no longer be canceled`;
         throw new DomainError(
@@ -288,6 +290,12 @@ class MessageDelivery implements Delivery {
       }
     }
     return trackMessage(this.requestDb, workspaceId, uid);
+  };
+
+  readonly cancelWaiting: Delivery['cancelWaiting'] = async (person) => {
+    const canceled = await cancelWaiting(this.deps.db, person);
+    for (const one of canceled) this.canceled(person.workspaceId, one);
+    return canceled.length;
   };
 
   readonly accounts: Delivery['accounts'] = () =>
@@ -368,6 +376,12 @@ class MessageDelivery implements Delivery {
     this.feed.stop();
     await this.partitions.release();
   };
+
+  private canceled(workspaceId: string, canceled: Canceled): void {
+    this.dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
+    this.outbox.change(workspaceId, canceled, -1, canceled.dueMs);
+    this.feed.notify(workspaceId);
+  }
 
   private openReceipts() {
     return createReceipts({

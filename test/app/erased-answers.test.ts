@@ -34,7 +34,8 @@ describeWithDatabase('what is served of a person who is erased', (database) => {
     const log = createLog('silent');
     const launcher = { launchSend: async () => undefined, wakeSend: async () => undefined };
     const sends = createDurableSends({ db, launcher, log });
-    erasures = keepErasing({ storage, cancelSend: sends.cancel, log });
+    const { delivery } = await api.rig.process();
+    erasures = keepErasing({ storage, delivery, cancelSend: sends.cancel, log });
   });
   afterAll(async () => {
     erasures?.stop();

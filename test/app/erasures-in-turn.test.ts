@@ -32,6 +32,7 @@ describeWithDatabase('erasures that wait for the end of a durable send', (databa
     await eraseContact(db, { workspaceId, contactId: `${listId}-0000001` }, suppressErased);
     const erasures = keepErasing({
       ...{ storage, log: createLog('silent') },
+      delivery: { cancelWaiting: async () => 0 },
       cancelSend: async () => undefined,
     });
     await erasures.look();

@@ -221,7 +221,7 @@ describeWithDatabase('a person who is erased', (database) => {
 
     const launcher = { launchSend: async () => undefined, wakeSend: async () => undefined };
     const sends = createDurableSends({ db, launcher, log });
-    const erasures = keepErasing({ storage, cancelSend: sends.cancel, log });
+    const erasures = keepErasing({ storage, delivery, cancelSend: sends.cancel, log });
     const key = { workspaceId, contactId };
     const first = await eraseContact(db, key, suppressErased);
     expect(await eraseContact(db, key, suppressErased)).toEqual(first);

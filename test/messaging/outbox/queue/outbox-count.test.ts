@@ -38,6 +38,20 @@ describeWithDatabase('the count of an outbox', (database) => {
     count.stop();
   });
 
+  test('falls at once when messages are canceled because their person is erased', async () => {
+    await one.delivery.hold(rig.workspaceId, 'held');
+    const to = '+12025550199';
+    const messages = [rig.sms('a', { to }), rig.sms('b', { to }), rig.sms('other')];
+    await Promise.all(
+      messages.map((message) => one.delivery.accept(rig.workspaceId, { ...message, campaign: 'held' })),
+    );
+    const undelivered = () => one.delivery.outboxDepth(rig.workspaceId).marketing.undelivered;
+    expect(undelivered()).toBe(3);
+    const person = { workspaceId: rig.workspaceId, addresses: [to], words: [] };
+    expect(await one.delivery.cancelWaiting(person)).toBe(2);
+    expect(undelivered()).toBe(1);
+  });
+
   async function isWaitingForHolds(): Promise<boolean> {
     const { rows } = await sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
