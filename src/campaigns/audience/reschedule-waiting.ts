@@ -1,5 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import { deliveryRule } from '../../domain/delivery-rule';
+import { ANSWER_LOST } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { FREQUENCY_CAP, OUT_OF_HOURS } from '../../domain/policy';
 import { phonePrefix } from '../../domain/time-zones/phone-zones';
@@ -35,13 +37,13 @@ export async function recallWaiting(
     .where('run_id', '=', run.runId)
     .execute();
   for (const { channel, shard, from_seq, to_seq } of shards) {
-    const dueAt = dueTimes(run, channel, now);
+    const soonest = soonestTimes(run, channel, now);
     // No recipient falls due before one with a smaller number: that is the order in which pages are taken (ledger.ts).
     let earliest = 0;
     for (let from = from_seq; from < to_seq; from += LIMITS.recallRange) {
       onStep();
       const range = { channel, shard, from, to: Math.min(to_seq, from + LIMITS.recallRange) };
-      earliest = await recallRange(db, run.runId, range, { dueAt, earliest, now });
+      earliest = await recallRange(db, run.runId, range, { soonest, earliest });
     }
   }
   await sql`
@@ -69,6 +71,24 @@ export function dueTimes({ options }: RunPlan, channel: Channel, now: number): (
   };
 }
 
+interface Waiting extends Place {
+  code: string | null;
+  updated_at: Date;
+}
+
+/** When one who waits may be asked about again, as far as the policy decides. */
+function soonestTimes(run: RunPlan, channel: Channel, now: number): (row: Waiting) => number {
+  const dueAt = dueTimes(run, channel, now);
+  const longestDelayMs = deliveryRule(run.options).policy.maxDelaySeconds * 1_000;
+  return (row) => {
+    // Caps are checked when it is the recipient's turn.
+    if (row.code === FREQUENCY_CAP) return now;
+    if (row.code !== ANSWER_LOST) return dueAt(row);
+    // One in doubt may wait for its next attempt, and not for its hours: a policy leaves that delay as it is.
+    return Math.max(dueAt(row), row.updated_at.getTime() + longestDelayMs);
+  };
+}
+
 interface Range {
   channel: Channel;
   shard: number;
@@ -81,7 +101,7 @@ async function recallRange(
   db: Kysely<CampaignTables>,
   runId: string,
   { channel, shard, from, to }: Range,
-  { dueAt, earliest, now }: { dueAt(where: Place): number; earliest: number; now: number },
+  { soonest, earliest }: { soonest(row: Waiting): number; earliest: number },
 ): Promise<number> {
   return db.transaction().execute(async (tx) => {
     // No page of the shard is opened meanwhile: who has not been taken on stays so.
@@ -93,18 +113,17 @@ async function recallRange(
       .where('shard', '=', shard)
       .forUpdate()
       .executeTakeFirstOrThrow();
-    const { rows } = await sql<Place & { seq: number; state: string; code: string | null; at: Date }>`
-      select seq, state, code, place, address, case state when 'pending' then due_at else retry_at end as at
+    const { rows } = await sql<Waiting & { seq: number; state: string; at: Date }>`
+      select seq, state, code, place, address, updated_at, case state when 'pending' then due_at else retry_at end as at
       from recipients
       where run_id = ${runId} and channel = ${channel} and seq >= ${from} and seq < ${to} and (
         (state = 'pending' and seq >= ${next_seq} and due_at > now())
-        or (state = 'waiting' and retry_at > now() and code in (${OUT_OF_HOURS}, ${FREQUENCY_CAP})))
+        or (state = 'waiting' and retry_at > now() and code in (${OUT_OF_HOURS}, ${FREQUENCY_CAP}, ${ANSWER_LOST})))
       order by seq for update`.execute(tx);
     let latest = earliest;
     const sooner: { seq: number; at: number }[] = [];
     for (const row of rows) {
-      // Caps are checked when it is the recipient's turn.
-      let at = row.code === FREQUENCY_CAP ? now : dueAt(row);
+      let at = soonest(row);
       if (row.state === 'pending') {
         latest = Math.max(latest, at);
         at = latest;

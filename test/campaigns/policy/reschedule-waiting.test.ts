@@ -103,6 +103,20 @@ describeWithDatabase('recipients who wait by a policy that is replaced', (databa
     expect(inHours(rows[4]?.due_at)).toBe(3);
   });
 
+  test('and are in doubt are asked about again once their hours open, and not before the delay of their next attempt', async () => {
+    await setPolicy(quietUntil(3));
+    const runId = await freeze(2);
+    await setPolicy(NO_POLICY);
+    await sql`
+      update recipients set state = 'waiting', code = 'answer_lost', retry_at = now() + t.till, updated_at = now() - t.since
+      from (values (0, interval '3 hours', interval '1 hour'), (1, interval '14 minutes', interval '0')) as t(seq, till, since)
+      where run_id = ${runId} and recipients.seq = t.seq`.execute(db);
+    await sql`update shards set next_seq = 2 where run_id = ${runId}`.execute(db);
+    await recall(runId);
+    const minutes = (at: Date | null) => Math.round(((at?.getTime() ?? 0) - Date.now()) / 60_000) + 0;
+    expect((await recipients(runId)).map(({ retry_at }) => minutes(retry_at))).toEqual([0, 14]);
+  });
+
   test('keep the hour that the campaign itself gave them, and their order', async () => {
     await setPolicy({
       ...quietUntil(20),
