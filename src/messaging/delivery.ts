@@ -4,9 +4,7 @@ import type { MessageList } from '../contracts/messages';
 import type { Message, MessageTemplate } from '../contracts/send';
 import { type Account, type AccountState, defaultAccountId } from '../domain/account';
 import { CHANNELS, type Channel } from '../domain/channel';
-import type { Erased } from '../domain/erasure';
-import { DomainError, type FieldError, isDomainError } from '../domain/errors';
-import { LIMITS } from '../domain/limits';
+import type { FieldError } from '../domain/errors';
 import type { MessageStory } from '../domain/message-history';
 import type { SenderLimits as SenderLimitDefaults } from '../domain/sender-limit';
 import type { Foreground } from '../foreground';
@@ -21,8 +19,6 @@ import { listMessages } from './events/message-list';
 import { messageStories } from './events/stories';
 import { type MessageRecord, type TrackedMessage, trackMessage } from './events/tracking';
 import { createInboundMessages } from './inbound/inbound-sms';
-import { isDataError } from './model/database-error';
-import { createGroupCommit, type GroupCommit } from './model/group-commit';
 import { type DeliveryObserver, type MessageTraces, tellMoves } from './model/observer';
 import type { Accepted, Outcome } from './model/outgoing';
 import type { MessagingTables } from './model/tables';
@@ -30,15 +26,15 @@ import { createAccept } from './outbox/accept/accept';
 import type { PolicySource, SenderRule } from './outbox/accept/policy-rules';
 import { createRechecks } from './outbox/accept/recheck';
 import { unknownTemplate } from './outbox/accept/validate-message';
-import { type Canceled, cancelMessages, createWithdrawals, noteUnwanted } from './outbox/cancel';
+import { type Cancellations, createCancellations } from './outbox/cancellations';
 import type { ListUnsubscribe } from './outbox/deliver/list-unsubscribe';
 import { createStatusLookup } from './outbox/deliver/status-lookup';
 import { Dispatcher } from './outbox/dispatch';
-import { cancelWaiting } from './outbox/erase-messages';
 import type { StopRule } from './outbox/queue/holds';
 import { createHolds } from './outbox/queue/holds';
 import { createOutboxCount, type OutboxCount } from './outbox/queue/outbox-count';
 import { createPartitions } from './outbox/queue/partitions';
+import { createWithdrawals } from './outbox/withdrawals';
 import { createReceipts } from './receipts/receipts';
 import { createSenderLimitList, type SenderLimitList } from './senders/sender-limit-list';
 import { createSenderLimits, type SenderLimits } from './senders/sender-limits';
@@ -60,13 +56,9 @@ export interface Delivery {
   /** Stories of those uids that the workspace has, in no order. */
   stories(workspaceId: string, uids: readonly string[]): Promise<MessageStory[]>;
   list(workspaceId: string, query: MessageList): Promise<{ messages: MessageRecord[]; next: string | null }>;
-  /**
-   * Fails with `not_cancelable` once a provider has the message or may have it. If the provider gives it back, it is canceled
-   * then. Repeating it is harmless.
-   */
+  /** As `Cancellations.cancel`, and answers what has become of the message. */
   cancel(workspaceId: string, uid: string): Promise<TrackedMessage>;
-  /** Cancels some of the messages to a person who is erased, and answers how many. */
-  cancelWaiting(person: Erased): Promise<number>;
+  cancelWaiting: Cancellations['cancelWaiting'];
   /** The workspace's due messages that no provider has, by class, as far as this process knows. */
   outboxDepth: OutboxCount['depth'];
   readEvents: EventFeed['read'];
@@ -114,8 +106,6 @@ export interface Delivery {
 }
 
 const DRAIN_MS = 5_000;
-/** A message that was put back while it was being canceled is canceled by the second try, unless it has left again. */
-const CANCEL_TRIES = 3;
 
 interface DeliveryDeps {
   db: Kysely<MessagingTables>;
@@ -164,8 +154,9 @@ class MessageDelivery implements Delivery {
   private readonly withdrawals: ReturnType<typeof createWithdrawals>;
   private readonly lookUps: ReturnType<typeof createStatusLookup>;
   private readonly acceptance: ReturnType<typeof createAccept>;
-  private readonly cancels: GroupCommit<string, Canceled | 'already_canceled'>;
+  private readonly cancellations: Cancellations;
   private readonly inbound: ReturnType<typeof createInboundMessages>;
+  readonly cancelWaiting: Delivery['cancelWaiting'];
   readonly outboxDepth: Delivery['outboxDepth'];
   readonly readEvents: Delivery['readEvents'];
   readonly receiptsOf: Delivery['receiptsOf'];
@@ -216,13 +207,14 @@ class MessageDelivery implements Delivery {
       turnMs: deps.lookUpMs,
     });
     this.acceptance = this.openAcceptance();
-    this.cancels = createGroupCommit<string, Canceled | 'already_canceled'>({
-      commit: (workspaceId, uids) => cancelMessages(this.deps.db, workspaceId, uids),
-      isPoison: isDataError,
-      sizeOf: () => 0,
-      countMax: LIMITS.groupCommitMessages,
-      bytesMax: LIMITS.groupCommitBytes,
-      lingerMs: LIMITS.groupCommitLingerMs,
+    this.cancellations = createCancellations({
+      db,
+      withdrawals: this.withdrawals,
+      onCanceled: (workspaceId, { lane, id, cancels, dueMs, ...of }) => {
+        this.dispatcher.canceled(lane, id, cancels);
+        this.outbox.change(workspaceId, of, -1, dueMs);
+        this.feed.notify(workspaceId);
+      },
     });
     this.inbound = createInboundMessages({
       db,
@@ -230,6 +222,7 @@ class MessageDelivery implements Delivery {
       onEvents: this.feed.notify,
       log,
     });
+    this.cancelWaiting = this.cancellations.cancelWaiting;
     this.outboxDepth = this.outbox.depth;
     this.readEvents = this.feed.read;
     this.receiptsOf = this.receipts.sinkOf;
@@ -269,33 +262,8 @@ class MessageDelivery implements Delivery {
   readonly list: Delivery['list'] = (workspaceId, query) => listMessages(this.requestDb, workspaceId, query);
 
   readonly cancel: Delivery['cancel'] = async (workspaceId, uid) => {
-    let [outcome] = await this.cancels.add(workspaceId, [uid]);
-    for (let tries = 1; isTooLate(outcome); tries++) {
-      const isOver = await noteUnwanted(this.deps.db, workspaceId, uid);
-      if (isOver || tries === CANCEL_TRIES) break;
-      [outcome] = await this.cancels.add(workspaceId, [uid]);
-    }
-    // The message has left. A call that still rings is taken back all the same, and its receipt says so.
-    if (isTooLate(outcome)) await this.withdrawals.ofMessage(workspaceId, uid);
-    if (!outcome?.ok) throw outcome?.error;
-    const canceled = outcome.answer;
-    if (canceled !== 'already_canceled') {
-      this.canceled(workspaceId, canceled);
-      if (canceled.inDoubt) {
-        const what = `Message '${uid}' is unknown and can no longer be canceled`;
-        throw new DomainError(
-          'not_cancelable',
-          `${what}: its carrier may have taken it, and is not given it again`,
-        );
-      }
-    }
+    await this.cancellations.cancel(workspaceId, uid);
     return trackMessage(this.requestDb, workspaceId, uid);
-  };
-
-  readonly cancelWaiting: Delivery['cancelWaiting'] = async (person) => {
-    const canceled = await cancelWaiting(this.deps.db, person);
-    for (const one of canceled) this.canceled(person.workspaceId, one);
-    return canceled.length;
   };
 
   readonly accounts: Delivery['accounts'] = () =>
@@ -376,12 +344,6 @@ class MessageDelivery implements Delivery {
     this.feed.stop();
     await this.partitions.release();
   };
-
-  private canceled(workspaceId: string, canceled: Canceled): void {
-    this.dispatcher.canceled(canceled.lane, canceled.id, canceled.cancels);
-    this.outbox.change(workspaceId, canceled, -1, canceled.dueMs);
-    this.feed.notify(workspaceId);
-  }
 
   private openReceipts() {
     return createReceipts({
@@ -511,6 +473,3 @@ const unnamed = (id: string, channel: Channel): Account => ({
   ...{ id, name: id, kind: 'simulator', channels: [channel], settings: {}, secretNames: [] },
   ...{ workspaces: ['*'], ratePerSecond: undefined, disabled: false, source: 'environment' },
 });
-
-const isTooLate = (outcome: Outcome<unknown> | undefined): boolean =>
-  outcome?.ok === false && isDomainError(outcome.error) && outcome.error.code === 'not_cancelable';

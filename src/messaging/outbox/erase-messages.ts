@@ -6,30 +6,12 @@ import { seqOf, withData } from '../events/history';
 import { idsOfMessagesTo } from '../events/messages-to-person';
 import type { StoredEvent } from '../model/stored-event';
 import type { MessagingTables } from '../model/tables';
-import { type Canceled, cancelMessages, noteUnwanted } from './cancel';
 
 /**
- * What the messaging half forgets of a person (api.md 16). Each step changes some rows and answers how many, or which;
- * repeated until all answer none, and after a crash from the beginning, they leave nothing.
+ * What the messaging half forgets of a person (api.md 16). Each step, after those that wait were canceled
+ * (cancellations.ts), changes some rows and answers how many; repeated until all answer 0, and after a crash from the
+ * beginning, they leave nothing.
  */
-
-/**
- * Messages that wait are canceled. One that a provider has at the moment is left for the next look, and noted as unwanted,
- * because it may be in a group that a killed process left and that a hold keeps from its provider for as long as it lasts.
- */
-export async function cancelWaiting(db: Kysely<MessagingTables>, person: Erased): Promise<Canceled[]> {
-  const { rows } = await sql<{ uid: string }>`
-    select uid from messages where id = any(array(
-      ${idsOfMessagesTo(person, sql`due_at is not null`)} limit ${LIMITS.erasedMessages}))`.execute(db);
-  if (rows.length === 0) return [];
-  const uids = rows.map(({ uid }) => uid);
-  const outcomes = await cancelMessages(db, person.workspaceId, uids);
-  for (const [i, uid] of uids.entries())
-    if (!outcomes[i]?.ok) await noteUnwanted(db, person.workspaceId, uid);
-  return outcomes.flatMap((outcome) =>
-    outcome.ok && outcome.answer !== 'already_canceled' ? outcome.answer : [],
-  );
-}
 
 /** How many messages to the person still wait, or are with a provider. */
 export async function countWaiting(db: Kysely<MessagingTables>, person: Erased): Promise<number> {

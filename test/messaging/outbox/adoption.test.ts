@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { cancelWaiting, countWaiting, eraseMessages } from '../../../src/messaging/outbox/erase-messages';
+import { cancelWaiting } from '../../../src/messaging/outbox/cancellations';
+import { countWaiting, eraseMessages } from '../../../src/messaging/outbox/erase-messages';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { endLeases } from '../end-leases';

@@ -26,7 +26,7 @@ export class FairQueue<Item extends object> {
     marketing: new Turns(),
   };
   private run = 0;
-  /** By how much the taking of a message has changed the run. */
+  /** By how much the taking of a message has changed the run, where it did. */
   private readonly runChanges = new WeakMap<Item, number>();
 
   size(kind?: MessageClass): number {
@@ -63,7 +63,7 @@ export class FairQueue<Item extends object> {
     const before = this.run;
     this.run = isTransactional && marketing.size > 0 ? this.run + 1 : 0;
     const item = (isTransactional ? transactional : marketing).take();
-    if (item) this.runChanges.set(item, this.run - before);
+    if (item && this.run !== before) this.runChanges.set(item, this.run - before);
     return item;
   }
 
