@@ -10,6 +10,7 @@ import { openCall } from '../../src/campaigns/calls/calls';
 import { createExplanations } from '../../src/campaigns/explain/explain';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { readCounts } from '../../src/campaigns/runs/ledger-counts';
+import { expireStopped } from '../../src/campaigns/stops/expire-overdue';
 import type { Channel } from '../../src/domain/channel';
 import { recipientId } from '../../src/domain/ids';
 import { LIMITS } from '../../src/domain/limits';
@@ -83,6 +84,14 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
       .where('run_id', '=', runId)
       .orderBy('seq')
       .execute();
+  const workspaceOf = async (runId: string) =>
+    (
+      await db
+        .selectFrom('runs')
+        .select('workspace_id as id')
+        .where('id', '=', runId)
+        .executeTakeFirstOrThrow()
+    ).id;
   const inHours = (at: Date | null | undefined) => Math.round(((at?.getTime() ?? 0) - Date.now()) / HOUR_MS);
 
   function activities() {
@@ -220,6 +229,24 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
     expect(inHours(row?.retry_at)).toBe(2);
     await cancelUnsent(db, runId);
     expect(await recipients(runId)).toMatchObject([{ state: 'accepted' }]);
+  });
+
+  test.each([
+    ['is canceled', (runId: string) => cancelUnsent(db, runId)],
+    ['ends in a stop', async (runId: string) => expireStopped(db, await workspaceOf(runId), () => true)],
+  ])('leave a call that may be in the air to be asked about when its campaign %s', async (_, end) => {
+    const runId = await plant('voice', {}, [AWAY]);
+    await sql`update shards set next_seq = 1 where run_id = ${runId}`.execute(db);
+    await sql`update runs set phase = 'running' where id = ${runId}`.execute(db);
+    await openCall(db, { runId, seq: 0, attempt: 1 });
+    await setOptions(runId, {
+      voice: { callWindow: aroundNow() },
+      schedule: { endAt: new Date(Date.now() + HOUR_MS).toISOString() },
+    });
+    expect(await placeCall(runId, 0)).toMatchObject({ kind: 'later' });
+    await setOptions(runId, { schedule: { endAt: new Date(Date.now() - 1_000).toISOString() } });
+    await end(runId);
+    expect(await recipients(runId)).toMatchObject([{ state: 'sending', attempts: 1 }]);
   });
 
   describe('of a call window that closes before a redial', () => {

@@ -150,8 +150,8 @@ async function freePlace(
 
 /**
  * Postpones a recipient who may not be called at this hour, and returns until when. Returns undefined for a
- * recipient who may be called, or whose run must not continue. A recipient whose time is over by then ends at once,
- * unless the call may be in the air.
+ * recipient who may be called, or whose run must not continue. A recipient whose time is over by then ends at once.
+ * One whose call may be in the air stays as they are.
  */
 export async function holdCall(
   db: Kysely<CampaignTables>,
@@ -173,7 +173,9 @@ export async function holdCall(
     if (!recipient || !['pending', 'waiting', 'sending'].includes(recipient.state)) return undefined;
     const retryAt = nextFor(placeOf(recipient));
     if (!retryAt) return undefined;
-    if (retryAt.getTime() > expiryOf(rule, recipient.due_at) && (await callStanding(tx, key)) === 'none') {
+    // The call may be in the air: while it waits to be asked for again, neither a cancel nor its time ends the recipient.
+    if ((await callStanding(tx, key)) !== 'none') return retryAt;
+    if (retryAt.getTime() > expiryOf(rule, recipient.due_at)) {
       await moveRecipient(tx, key, { state: 'expired', code: 'expired' });
       return 'over';
     }
