@@ -14,7 +14,6 @@ import {
   readCallEnding,
   recordStep,
   wantCalls,
-  withdrawCall,
 } from '../src/campaigns/calls/calls';
 import { type AbortWatch, isWatched } from '../src/campaigns/outcomes/abort-watch';
 import { offerChunk, recordChunk, takePage } from '../src/campaigns/runs/ledger';
@@ -34,7 +33,7 @@ import { inParallel } from '../src/domain/in-parallel';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { CancelAnswer, Capability, SendAnswer } from '../src/gateway/gateway';
-import { capCall, releaseCall } from './caps';
+import { capCall, releaseCall, takeCallBack } from './caps';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
@@ -243,7 +242,7 @@ class CallPlacer {
         },
       ])
       .catch(async (error: unknown) => {
-        if (isDomainError(error) && !opening.inDoubt) await withdrawCall(this.deps.db, input);
+        if (isDomainError(error)) await takeCallBack(this.deps.db, run, input, opening);
         throw error;
       });
     return this.afterAnswer(answer, { input, run, opening, able });
@@ -270,10 +269,10 @@ class CallPlacer {
         await endRecipient(this.deps.db, input, 'rejected', answer.code);
         return { kind: 'over' };
       case 'later':
-        if (!opening.inDoubt) await withdrawCall(this.deps.db, input);
+        await takeCallBack(this.deps.db, run, input, opening);
         return { kind: 'later', waitMs: answer.retryAfterMs };
       case 'account':
-        if (!opening.inDoubt) await withdrawCall(this.deps.db, input);
+        await takeCallBack(this.deps.db, run, input, opening);
         throw accountRefused(answer.code);
       default:
         if (able.has('idempotent')) return { kind: 'later', waitMs: 1_000 };

@@ -6,6 +6,7 @@ import {
   holdCall,
   withdrawCall,
 } from '../src/campaigns/calls/calls';
+import { retryTransaction } from '../src/campaigns/model/retry-transaction';
 import type { CampaignTables } from '../src/campaigns/model/tables';
 import {
   type Place,
@@ -116,12 +117,17 @@ export async function capCall(
   call: CallKey,
   opening: Opened,
 ): Promise<{ kind: 'later'; waitMs: number } | { kind: 'over' } | undefined> {
-  const { policy, class: ofRun } = run.options;
-  if (capsOf(policy, 'voice', ofRun).length === 0) return undefined;
+  if (!hasCaps(run)) return undefined;
   const { workspaceId } = run;
   const { address, inDoubt, endsAt } = opening;
   const uid = uidOf(call);
-  const place = await reserveContact(db, { workspaceId, channel: 'voice', address, uid, class: ofRun });
+  const place = await reserveContact(db, {
+    workspaceId,
+    channel: 'voice',
+    address,
+    uid,
+    class: run.options.class,
+  });
   if (place.kind === 'go' || inDoubt) return undefined;
   if (!(await withdrawCall(db, call))) return { kind: 'later', waitMs: ASK_AGAIN_MS };
   if (place.until.getTime() > endsAt) {
@@ -139,8 +145,27 @@ export async function releaseCall(
   call: CallKey,
   { address, inDoubt }: Opened,
 ): Promise<void> {
-  if (inDoubt || capsOf(run.options.policy, 'voice', run.options.class).length === 0) return;
+  if (inDoubt || !hasCaps(run)) return;
   await releaseContacts(db, run.workspaceId, [{ uid: uidOf(call), address }]);
 }
+
+/**
+ * Takes a call back that the service did not take for now, with its place: its recipient may be canceled or expire before
+ * it is asked for again. Both at once, so that an attempt which asks for the call after this one takes a new place.
+ */
+export async function takeCallBack(
+  db: Kysely<CampaignTables>,
+  run: RunPlan,
+  call: CallKey,
+  opening: Opened,
+): Promise<void> {
+  if (opening.inDoubt) return;
+  if (!hasCaps(run)) return void (await withdrawCall(db, call));
+  await retryTransaction(db, async (tx) => {
+    if (await withdrawCall(tx, call)) await releaseCall(tx, run, call, opening);
+  });
+}
+
+const hasCaps = ({ options: { policy, class: ofRun } }: RunPlan) => capsOf(policy, 'voice', ofRun).length > 0;
 
 const uidOf = ({ runId, seq, attempt }: CallKey) => messageUid({ runId, channel: 'voice', seq }, attempt);

@@ -1,5 +1,7 @@
 import { cancelAbsent, cancelableRecipients, cancelUnsent } from '../src/campaigns/actions/cancel-run';
 import { databaseNow } from '../src/campaigns/model/database-now';
+import { type Place, releaseContacts } from '../src/campaigns/policy/contact-caps';
+import type { RecipientView } from '../src/campaigns/reports/recipients';
 import { failRun } from '../src/campaigns/runs/fail-run';
 import { closeRun } from '../src/campaigns/runs/run-end';
 import { loadRun } from '../src/campaigns/runs/runs';
@@ -35,6 +37,8 @@ export function runLifecycleActivities(deps: ActivityDeps) {
           gateway.cancel(uid),
         );
         const absent = recipients.filter((_, i) => answers[i] === 'absent');
+        // Before they are recorded, because afterwards nothing would find them again.
+        await releaseContacts(db, run.workspaceId, placesOf(absent));
         await cancelAbsent(
           db,
           run.runId,
@@ -68,6 +72,10 @@ export function runLifecycleActivities(deps: ActivityDeps) {
     },
   };
 }
+
+/** Nothing counts towards the caps of a person who was erased. */
+const placesOf = (recipients: readonly RecipientView[]): Place[] =>
+  recipients.flatMap(({ uid, address }) => (address === null ? [] : [{ uid, address }]));
 
 export function occurrenceActivities({ db, signals }: ActivityDeps) {
   return {

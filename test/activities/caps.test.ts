@@ -1,5 +1,6 @@
 /** Proves that a page keeps the workspace’s contact caps: who is sent to, who waits, and what is given back. */
 
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Kysely, sql } from 'kysely';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { applyEvents, readCursor } from '../../src/campaigns/outcomes/outcomes';
@@ -177,6 +178,20 @@ describeWithDatabase('caps on messages to an address', (database) => {
     expect(await rig.states(runId)).toEqual({ expired: 1, delivered: 1 });
   });
 
+  test('returns the reserved contact of a message that a canceled campaign finds the service never had', async () => {
+    service.capabilities = ['idempotent', 'holds'];
+    service.cancel = (response) => reply(response, 404);
+    const runId = await plant(1);
+    await rig.dieWhileSending(runId, 1);
+    const place = { uid: messageUid({ runId, channel: 'sms', seq: 0 }, 0), address: '+12022000001' };
+    await reserveContacts(db, { workspaceId, channel: 'sms', caps: [ONE_A_DAY] }, [place]);
+    expect(await uids()).toEqual([place.uid]);
+    await sql`update runs set control = 'cancel' where id = ${runId}`.execute(db);
+    await new MockActivityEnvironment().run(rig.orchestrator().cancelRemaining, { runId });
+    expect(await rig.recipient(runId, 0)).toMatchObject({ state: 'canceled' });
+    expect(await uids()).toEqual([]);
+  });
+
   test('counts per day and per number, calls and messages together', async () => {
     await setCaps([{ channels: ['sms', 'voice'], max: 2, days: 7 }]);
     const ask = (channel: 'sms' | 'voice', uid: string, address = '+12025550123') =>
@@ -236,5 +251,15 @@ describeWithDatabase('caps on messages to an address', (database) => {
     await ago(DAY_MS + 1_000);
     expect(await rig.placeCall(runId)).toMatchObject({ kind: expect.stringMatching(/placed|over/) });
     expect(service.uids).toContain(messageUid({ runId, channel: 'voice', seq: 0 }, 1));
+  });
+
+  test.each([
+    ['is busy', 503, 'later'],
+    ['refuses the account', 401, 'stopped'],
+  ])('gives the place of a call back while the service %s', async (_, status, kind) => {
+    const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice', workspaceId });
+    service.answer = (_uid, response) => reply(response, status);
+    expect(await rig.placeCall(runId)).toMatchObject({ kind });
+    expect(await uids()).toEqual([]);
   });
 });
