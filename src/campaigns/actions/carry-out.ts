@@ -2,10 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
-import { readCampaign } from '../model/campaign-record';
 import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
-import type { RunAddress } from '../runs/run-rows';
+import { liveRunsOf, type RunAddress } from '../runs/run-rows';
 import { keepSchedule } from '../schedules/schedule-reconciler';
 import type { WorkflowEffects } from './campaign-actions';
 
@@ -81,8 +80,9 @@ class CarryOut {
   private async holdNow(workspaceId: string, campaignId: string): Promise<void> {
     try {
       await this.deps.holds?.hold(workspaceId, campaignId);
-      const { run } = await readCampaign(this.deps.db, workspaceId, campaignId);
-      if (run?.control === 'run') await this.deps.holds?.release(workspaceId, campaignId);
+      const live = await liveRunsOf(this.deps.db, campaignId);
+      if (live.some(({ control }) => control === 'run'))
+        await this.deps.holds?.release(workspaceId, campaignId);
     } catch (error) {
       this.deps.log.warn(
         { err: error, campaignId },

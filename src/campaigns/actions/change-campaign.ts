@@ -4,7 +4,7 @@ import { DELIVERY_CHANGING } from '../../domain/campaign';
 import { standingExcess } from '../approval/approval-rule';
 import { type CampaignOptions, type CampaignRecord, lockCampaign } from '../model/campaign-record';
 import type { CampaignTables } from '../model/tables';
-import { pauseItself } from '../runs/own-pause';
+import { pauseItself, showPaused } from '../runs/own-pause';
 import { setPace } from '../runs/rate-limit';
 import { addressOf, type LiveRow, liveRunsOf, type RunAddress } from '../runs/run-rows';
 import { hasSchedule } from '../schedules/recurring';
@@ -108,6 +108,7 @@ async function askAgain(
   const excess = await standingExcess(tx, workspaceId, { ...campaign, approval: null }, 'release');
   if (!excess) return false;
   for (const { id } of runs) await pauseItself(tx, id, { code: 'approval_required', ...excess });
+  if (runs[0]) await showPaused(tx, runs[0].id);
   return true;
 }
 

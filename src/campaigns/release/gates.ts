@@ -13,7 +13,7 @@ import {
 } from '../../domain/release';
 import type { CampaignTables } from '../model/tables';
 import { readCounts } from '../runs/ledger-counts';
-import { pauseItself } from '../runs/own-pause';
+import { pauseItself, showPaused } from '../runs/own-pause';
 import { hasOccurrencesAtOnce, type RunPlan } from '../runs/runs';
 import { contactsBegun, lockRelease, type ReleaseStanding } from './release-rows';
 
@@ -111,7 +111,9 @@ async function close(
   const reason: OwnReason = { code: 'gate', metric, value, above: gate.above, sample };
   await pauseItself(tx, runId, reason, control);
   await sql`update run_releases set closed_at = clock_timestamp() where run_id = ${runId}`.execute(tx);
-  if (control === 'pause' && hasOccurrencesAtOnce(options)) await pauseOthers(tx, runId, reason);
+  if (control === 'cancel' || !hasOccurrencesAtOnce(options)) return;
+  await pauseOthers(tx, runId, reason);
+  await showPaused(tx, runId);
 }
 
 /** Occurrences that go on beside it are paused with it, because the service holds a campaign's messages, not a run's. */

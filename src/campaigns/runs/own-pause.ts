@@ -20,3 +20,21 @@ export async function pauseItself(
     .execute();
   await sql`insert into run_looks (run_id, tries) values (${runId}, 1)`.execute(tx);
 }
+
+/**
+ * Lets a campaign show the newest occurrence that stands paused, where a newer one has ended already: no occurrence begins
+ * beside one that is paused, so that the campaign is. The transaction has locked the campaign.
+ */
+export async function showPaused(tx: Transaction<CampaignTables>, runId: string): Promise<void> {
+  await sql`
+    update campaigns c set current_run = paused.id, updated_at = now()
+    from runs own join runs paused on paused.campaign_id = own.campaign_id
+    where own.id = ${runId} and c.id = own.campaign_id and c.stage = 'scheduled' and c.current_run <> paused.id
+      and paused.number = (
+        select max(number) from runs where campaign_id = own.campaign_id and control = 'pause'
+          and phase in ('planning', 'running', 'finishing'))
+      and not exists (
+        select from runs shown where shown.id = c.current_run and shown.phase in ('planning', 'running', 'finishing'))`.execute(
+    tx,
+  );
+}

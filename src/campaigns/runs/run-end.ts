@@ -122,18 +122,18 @@ export async function closeRun(
 
 /**
  * A schedule's last occurrence may end before an earlier one. The campaign then takes the phase of the earlier
- * one, which continues.
+ * one, which continues. Before the last one it does so when the earlier one stands paused, because nothing else
+ * would say that it does.
  */
 async function handOver(tx: Kysely<CampaignTables>, runId: string): Promise<void> {
   await sql`
     update campaigns c set current_run = other.id, updated_at = now()
     from runs ending cross join lateral (
-      select id from runs where campaign_id = ending.campaign_id and id <> ending.id
+      select id, control from runs where campaign_id = ending.campaign_id and id <> ending.id
         and phase in ('planning', 'running', 'finishing') order by number desc limit 1
     ) other
-    where ending.id = ${runId} and c.id = ending.campaign_id and c.current_run = ending.id and c.stage = 'started'`.execute(
-    tx,
-  );
+    where ending.id = ${runId} and c.id = ending.campaign_id and c.current_run = ending.id
+      and (c.stage = 'started' or (c.stage = 'scheduled' and other.control = 'pause'))`.execute(tx);
 }
 
 async function hasUnsent(db: Kysely<CampaignTables>, runId: string): Promise<boolean> {

@@ -1,14 +1,22 @@
 /** Proves recurring campaigns whose recipients have each occurrence at their own hour. */
 
 import { type Kysely, sql } from 'kysely';
+import { createCarryOut } from '../../../src/campaigns/actions/carry-out';
+import { amendCampaign } from '../../../src/campaigns/actions/change-campaign';
+import { readCampaign } from '../../../src/campaigns/model/campaign-record';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
+import { createPolicies } from '../../../src/campaigns/policy/policy';
 import { pauseItself } from '../../../src/campaigns/runs/own-pause';
 import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { hasCompanion, loadRun } from '../../../src/campaigns/runs/runs';
 import { nextRun } from '../../../src/campaigns/schedules/recurring';
 import { keepSchedule } from '../../../src/campaigns/schedules/schedule-reconciler';
+import { CHANNELS } from '../../../src/domain/channel';
 import { LIMITS } from '../../../src/domain/limits';
+import { NO_POLICY } from '../../../src/domain/policy';
 import { startFor } from '../../../src/domain/time-zones/recipient-hours';
+import { createLog } from '../../../src/log';
+import { StagedRun } from '../../support/staged-run';
 import { describeWithDatabase } from '../../support/storage';
 import { dailyCampaign, finishRun } from './daily-campaign';
 
@@ -93,6 +101,79 @@ describeWithDatabase('a recurring campaign at each recipient’s own hour', (dat
     await act('resume');
     await finish(String(one?.runId));
     expect((await take(first + 2 * DAY_MS))?.runId).not.toBe(one?.runId);
+  });
+
+  describe('with one that stands paused while none newer goes on', () => {
+    const GATE = { code: 'gate' as const, metric: 'failed' as const, value: 1, above: 0.1, sample: 5 };
+    async function two() {
+      const found = await local();
+      const [older, newer] = [await found.take(found.first), await found.take(found.first + DAY_MS)];
+      return { ...found, older: String(older?.runId), newer: String(newer?.runId) };
+    }
+
+    test('is paused, and says why, when the newer one ends after the gate has closed', async () => {
+      const { campaign, act, older, newer } = await two();
+      await db.transaction().execute(async (tx) => {
+        for (const runId of [older, newer]) await pauseItself(tx, runId, GATE);
+      });
+      await closeRun(db, newer, 'completed', undefined);
+      expect(await campaign()).toMatchObject({ phase: 'paused', run: { id: older, own_reason: GATE } });
+      await act('resume');
+      expect(await campaign()).toMatchObject({ phase: 'scheduled', run: { control: 'run' } });
+    });
+
+    test('is paused when a gate of the older one closes after the newer has ended', async () => {
+      const options = { schedule: { cron: '0 9 * * *', recipientLocal: true } };
+      const gates = [{ metric: 'failed' as const, above: 0.4, minSample: 3 }];
+      const run = await StagedRun.plant(db, { stages: [{ recipients: 3 }], gates }, { options });
+      const { campaignId, workspaceId } = run.planted;
+      const newer = `${run.runId}-2`;
+      await sql`
+        insert into runs (id, workflow_id, workspace_id, campaign_id, number, phase, control)
+        select ${newer}, ${newer}, workspace_id, campaign_id, number + 1, 'completed', 'run' from runs
+        where id = ${run.runId}`.execute(db);
+      await sql`update campaigns set stage = 'scheduled', current_run = ${newer} where id = ${campaignId}`.execute(
+        db,
+      );
+      await run.step();
+      await run.send('sms', 'failed');
+      expect((await run.step()).isClosed).toBe(true);
+      expect(await readCampaign(db, workspaceId, campaignId)).toMatchObject({
+        phase: 'paused',
+        run: { id: run.runId, own_reason: { code: 'gate' } },
+      });
+    });
+
+    test('keeps its messages held when its owner pauses it', async () => {
+      const { campaignId, workspaceId, act, newer } = await two();
+      await closeRun(db, newer, 'completed', undefined);
+      const asked: string[] = [];
+      const done = async () => undefined;
+      const { carryOut } = createCarryOut({
+        db,
+        launcher: { launch: done, controlChanged: done },
+        holds: { hold: async () => void asked.push('hold'), release: async () => void asked.push('release') },
+        log: createLog('silent'),
+      });
+      await carryOut(workspaceId, campaignId, await act('pause'), { holds: true });
+      expect(asked).toEqual(['hold']);
+    });
+
+    test('is paused when an approval is taken back, and is not resumed without another', async () => {
+      const { campaignId, workspaceId, campaign, act, older, newer } = await two();
+      await closeRun(db, newer, 'completed', undefined);
+      expect(await campaign()).toMatchObject({ phase: 'scheduled', run: { id: newer } });
+      const approval = { above: 0, channels: [...CHANNELS] };
+      await createPolicies({ db }).replace(workspaceId, { ...NO_POLICY, approval });
+      await sql`insert into contact_list_members (list_id, contact_id) select contact_list_ids[1], 'con_1' from campaigns where id = ${campaignId}
+        on conflict do nothing`.execute(db);
+      await amendCampaign(db, workspaceId, campaignId, { delivery: { ratePerSecond: 5 } });
+      expect(await campaign()).toMatchObject({
+        phase: 'paused',
+        run: { id: older, own_reason: { code: 'approval_required' } },
+      });
+      await expect(act('resume')).rejects.toMatchObject({ code: 'approval_required' });
+    });
   });
 
   test('goes on side by side no more often than is allowed', async () => {
