@@ -84,14 +84,21 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
       .where('run_id', '=', runId)
       .orderBy('seq')
       .execute();
-  const workspaceOf = async (runId: string) =>
-    (
-      await db
-        .selectFrom('runs')
-        .select('workspace_id as id')
-        .where('id', '=', runId)
-        .executeTakeFirstOrThrow()
-    ).id;
+  const campaignOf = (runId: string) =>
+    db
+      .selectFrom('runs')
+      .select(['workspace_id as workspaceId', 'campaign_id as campaignId'])
+      .where('id', '=', runId)
+      .executeTakeFirstOrThrow();
+  /** The first recipient of calls, at a service that has no message of theirs. */
+  async function explain(runId: string) {
+    const stories = {
+      read: async () => ({ kind: 'told' as const, events: true, held: false, stories: [] }),
+    };
+    const { workspaceId, campaignId } = await campaignOf(runId);
+    const id = recipientId({ runId, channel: 'voice', seq: 0 });
+    return createExplanations({ db, stories }).recipient(workspaceId, campaignId, id);
+  }
   const inHours = (at: Date | null | undefined) => Math.round(((at?.getTime() ?? 0) - Date.now()) / HOUR_MS);
 
   function activities() {
@@ -233,7 +240,10 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
 
   test.each([
     ['is canceled', (runId: string) => cancelUnsent(db, runId)],
-    ['ends in a stop', async (runId: string) => expireStopped(db, await workspaceOf(runId), () => true)],
+    [
+      'ends in a stop',
+      async (runId: string) => expireStopped(db, (await campaignOf(runId)).workspaceId, () => true),
+    ],
   ])('leave a call that may be in the air to be asked about when its campaign %s', async (_, end) => {
     const runId = await plant('voice', {}, [AWAY]);
     await sql`update shards set next_seq = 1 where run_id = ${runId}`.execute(db);
@@ -244,6 +254,7 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
       schedule: { endAt: new Date(Date.now() + HOUR_MS).toISOString() },
     });
     expect(await placeCall(runId, 0)).toMatchObject({ kind: 'later' });
+    expect((await explain(runId)).next).toMatchObject({ why: 'window' });
     await setOptions(runId, { schedule: { endAt: new Date(Date.now() - 1_000).toISOString() } });
     await end(runId);
     expect(await recipients(runId)).toMatchObject([{ state: 'sending', attempts: 1 }]);
@@ -267,12 +278,7 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
       const [row] = await recipients(runId);
       expect(row).toMatchObject({ state: 'waiting', attempts: 1 });
       expect(inHours(row?.retry_at)).toBe(22);
-      const stories = {
-        read: async () => ({ kind: 'told' as const, events: true, held: false, stories: [] }),
-      };
-      const { workspaceId, campaignId } = await campaignOf(runId);
-      const id = recipientId({ runId, channel: 'voice', seq: 0 });
-      const { next } = await createExplanations({ db, stories }).recipient(workspaceId, campaignId, id);
+      const { next } = await explain(runId);
       expect(next).toMatchObject({ why: 'window', at: row?.retry_at });
     });
 
@@ -280,13 +286,6 @@ describeWithDatabase('hours at which nobody is to be reached', (database) => {
       const runId = await busy({ delivery: { expireAfterSeconds: 6 * 3_600 } });
       expect(await recipients(runId)).toMatchObject([{ state: 'expired', code: 'expired', attempts: 1 }]);
     });
-
-    const campaignOf = (runId: string) =>
-      db
-        .selectFrom('runs')
-        .select(['workspace_id as workspaceId', 'campaign_id as campaignId'])
-        .where('id', '=', runId)
-        .executeTakeFirstOrThrow();
   });
 
   describe('end a recipient whose time is over before the next hour', () => {

@@ -63,7 +63,7 @@ async function waitsOf(
 ): Promise<Wait[]> {
   if (facts.view.state === 'sent') return [{ why: 'outcome' }];
   if (!goesOn(facts)) return [];
-  return isWithService(facts) ? serviceWaits(db, facts, told) : ledgerWaits(db, facts, told, now);
+  return isWithService(facts) ? serviceWaits(db, facts, told, now) : ledgerWaits(db, facts, told, now);
 }
 
 /** Neither the recipient nor its run has ended, and no message of it is with a carrier. */
@@ -85,11 +85,15 @@ async function serviceWaits(
   db: Kysely<CampaignTables>,
   facts: RecipientFacts,
   told: ToldStories,
+  now: number,
 ): Promise<Wait[]> {
   if (!told.events) return [];
   const story = told.stories.find(({ uid }) => uid === facts.view.uid);
   if (story && story.waits === null) return [{ why: 'outcome' }];
-  return [...(await heldBack(db, facts)), storyWait(story)];
+  // The service does not have a call whose answer was lost: it is asked for again once its hours are open.
+  const isAskedAgain = !story && told.kind === 'told' && facts.view.channel === 'voice';
+  const hours = isAskedAgain ? hoursWait(facts, now) : [];
+  return [...(await heldBack(db, facts)), ...(hours.length > 0 ? hours : [storyWait(story)])];
 }
 
 function storyWait(story: MessageStory | undefined): Wait {
