@@ -254,6 +254,20 @@ describeWithDatabase('caps on messages to an address', (database) => {
   });
 
   test.each([
+    ['503', 0],
+    ['486', 1],
+  ])('counts a call that ended with %s %i times', async (code, times) => {
+    service.capabilities = ['idempotent', 'events'];
+    const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice', workspaceId });
+    expect(await rig.placeCall(runId)).toEqual({ kind: 'placed' });
+    const type = code === '503' ? 'failed' : 'busy';
+    const uid = messageUid({ runId, channel: 'voice', seq: 0 }, 1);
+    const ended = { uid, channel: 'voice', type, state: 'failed', code, at: new Date().toISOString() };
+    await applyEvents(db, workspaceId, await readCursor(db, workspaceId), 'a', [ended as MessageEvent]);
+    expect(await uids()).toHaveLength(times);
+  });
+
+  test.each([
     ['is busy', 503, 'later'],
     ['refuses the account', 401, 'stopped'],
   ])('gives the place of a call back while the service %s', async (_, status, kind) => {

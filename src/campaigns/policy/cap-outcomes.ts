@@ -1,10 +1,11 @@
 import { type Kysely, sql } from 'kysely';
+import { callFault } from '../../domain/call-codes';
 import { parseMessageUid, parseSendMessageUid } from '../../domain/ids';
 import type { MessageEvent } from '../../domain/message';
 import type { CampaignTables } from '../model/tables';
 import { type Place, releaseContacts } from './contact-caps';
 
-/** Codes of messages that the service accepted and no recipient got. */
+/** States of messages that the service accepted and no recipient got. */
 const UNSENT = ['canceled', 'expired', 'suppressed', 'rejected'];
 
 /** Gives the places of such messages back, as the feed reports them. Without caps there are none. */
@@ -27,9 +28,10 @@ export const tellsUnsent = (events: readonly MessageEvent[]) => events.some(isUn
 export const countsContacts = (workspaceId: string) =>
   sql<boolean>`exists (select 1 from contact_uses where workspace_id = ${workspaceId})`;
 
-/** A call that the other side declined was made. */
-function isUnsent({ channel, type, state }: MessageEvent): boolean {
-  return UNSENT.includes(state) && !(channel === 'voice' && type === 'rejected');
+/** A call that the other side declined was made; one whose number the carrier did not try was not. */
+function isUnsent({ channel, type, state, code }: MessageEvent): boolean {
+  if (channel !== 'voice') return UNSENT.includes(state);
+  return type === 'failed' ? callFault(code) === 'carrier' : UNSENT.includes(state) && type !== 'rejected';
 }
 
 async function ofRecipients(
