@@ -33,7 +33,7 @@ import { inParallel } from '../src/domain/in-parallel';
 import { OUT_OF_HOURS } from '../src/domain/policy';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import type { CancelAnswer, Capability, SendAnswer } from '../src/gateway/gateway';
-import { capCall, releaseCall, takeCallBack } from './caps';
+import { capCall, releaseAbsentCall, releaseCall, takeCallBack } from './caps';
 import type { ActivityDeps } from './deps';
 import { pause, stopIfCancelled } from './heartbeat';
 import { partByHours } from './hours';
@@ -304,7 +304,10 @@ class CallPlacer {
     if (standing === 'none') return stopped;
     if (standing === 'ended') return { kind: 'placed' };
     const answer = await this.askBack(input, run);
-    if (answer === 'absent') return stopped;
+    if (answer === 'absent') {
+      await releaseAbsentCall(this.deps.db, run, input);
+      return stopped;
+    }
     if (answer !== 'untold') return { kind: 'placed' };
     await endRecipient(this.deps.db, input, 'unknown', 'answer_lost');
     return { kind: 'over' };

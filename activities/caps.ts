@@ -166,6 +166,24 @@ export async function takeCallBack(
   });
 }
 
+/** Gives the place back of a call that the service says it never had. */
+export async function releaseAbsentCall(
+  db: Kysely<CampaignTables>,
+  run: RunPlan,
+  call: CallKey,
+): Promise<void> {
+  if (!hasCaps(run)) return;
+  const recipient = await db
+    .selectFrom('recipients')
+    .select('address')
+    .where('run_id', '=', call.runId)
+    .where('channel', '=', 'voice')
+    .where('seq', '=', call.seq)
+    .executeTakeFirst();
+  const address = recipient?.address ?? null;
+  if (address !== null) await releaseContacts(db, run.workspaceId, [{ uid: uidOf(call), address }]);
+}
+
 const hasCaps = ({ options: { policy, class: ofRun } }: RunPlan) => capsOf(policy, 'voice', ofRun).length > 0;
 
 const uidOf = ({ runId, seq, attempt }: CallKey) => messageUid({ runId, channel: 'voice', seq }, attempt);

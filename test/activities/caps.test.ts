@@ -2,6 +2,7 @@
 
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Kysely, sql } from 'kysely';
+import { openCall } from '../../src/campaigns/calls/calls';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { applyEvents, readCursor } from '../../src/campaigns/outcomes/outcomes';
 import { forgetContactUses, reserveContact, reserveContacts } from '../../src/campaigns/policy/contact-caps';
@@ -251,6 +252,20 @@ describeWithDatabase('caps on messages to an address', (database) => {
     await ago(DAY_MS + 1_000);
     expect(await rig.placeCall(runId)).toMatchObject({ kind: expect.stringMatching(/placed|over/) });
     expect(service.uids).toContain(messageUid({ runId, channel: 'voice', seq: 0 }, 1));
+  });
+
+  test('gives the place of a call back that a canceled campaign finds the service never had', async () => {
+    service.capabilities = ['idempotent', 'events', 'holds'];
+    service.cancel = (response) => reply(response, 404);
+    const { runId } = await plantAudience(db, { contacts: 1, channel: 'voice', workspaceId });
+    const call = { runId, seq: 0, attempt: 1 };
+    await openCall(db, call);
+    const place = { uid: messageUid({ ...call, channel: 'voice' }, 1), address: '+12022000001' };
+    await reserveContacts(db, { workspaceId, channel: 'voice', caps: [ONE_A_DAY] }, [place]);
+    await sql`update runs set control = 'cancel' where id = ${runId}`.execute(db);
+    expect(await rig.placeCall(runId)).toEqual({ kind: 'stopped', control: 'cancel' });
+    expect(service.canceled).toEqual([place.uid]);
+    expect(await uids()).toEqual([]);
   });
 
   test.each([
