@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
+import { LIMITS } from '../../src/domain/limits';
 import type { Storage } from '../../src/storage/storage';
 import { describeWithDatabase } from '../support/storage';
 import { bearerFor, newWorkspace } from './service';
@@ -46,6 +47,14 @@ describeWithDatabase('a refusal says what to do', (database) => {
       status: 409,
       message:
         'Durable send snd_1 has ended as delivered and can no longer be canceled; GET /api/send/snd_1 says what became of it',
+    });
+  });
+
+  test('a body that is too large', async () => {
+    const body = { name: 'x'.repeat(LIMITS.jsonBodyBytes) };
+    expect(await refused('POST', '/api/contact-list', { body })).toEqual({
+      status: 413,
+      message: `The body is larger than the ${LIMITS.jsonBodyBytes} bytes that this path takes; send it in parts`,
     });
   });
 

@@ -17,7 +17,9 @@ export function answerErrors(app: App, log: Log): void {
 
 /** Also for errors before a route is chosen, when no error handler applies. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
-  const known = isDomainError(error) ? error : (fromFramework(error as FastifyError) ?? fromDatabase(error));
+  const known = isDomainError(error)
+    ? error
+    : (fromFramework(error as FastifyError, request) ?? fromDatabase(error));
   if (known?.code === 'dependency_down') {
     if (!request.routeOptions.config.isProbe)
       log.warn({ err: error, requestId: request.id }, 'a request met a dependency that is down');
@@ -61,7 +63,6 @@ export function problemOf(
 const UNEXPECTED = new DomainError('internal', 'Something went wrong on our side; the log has the details');
 
 const FRAMEWORK_ERRORS: Record<string, { code: ErrorCode; message: string }> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', message: 'The body is larger than this path takes' },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'unsupported_media_type',
     message:
@@ -76,7 +77,11 @@ const FRAMEWORK_ERRORS: Record<string, { code: ErrorCode; message: string }> = {
 };
 
 /** `undefined` for an unexpected error. */
-function fromFramework(error: FastifyError): DomainError | undefined {
+function fromFramework(error: FastifyError, { routeOptions }: FastifyRequest): DomainError | undefined {
+  if (error?.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    const message = `The body is larger than the ${routeOptions.bodyLimit} bytes that this path takes; send it in parts`;
+    return new DomainError('body_too_large', message, { cause: error });
+  }
   const match = FRAMEWORK_ERRORS[error?.code];
   return match && new DomainError(match.code, match.message, { cause: error });
 }
