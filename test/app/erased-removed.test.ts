@@ -8,6 +8,9 @@ import { eraseContact } from '../../src/campaigns/contacts/erase-contact';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { LIMITS } from '../../src/domain/limits';
 import { createLog } from '../../src/log';
+import type { MessagingTables } from '../../src/messaging/model/tables';
+import { createCancellations } from '../../src/messaging/outbox/cancellations';
+import { createWithdrawals } from '../../src/messaging/outbox/withdrawals';
 import type { Storage } from '../../src/storage/storage';
 import { plantRun } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';
@@ -43,9 +46,15 @@ describeWithDatabase('a person whose contact was taken out of its only list', (d
     await sql`update erasures set created_at = now() - make_interval(secs => ${LIMITS.erasureSettleMs / 1_000})`.execute(
       db,
     );
+    const log = createLog('silent');
+    const messaging = storage.tables<MessagingTables>();
     const erasures = keepErasing({
-      ...{ storage, log: createLog('silent') },
-      delivery: { cancelWaiting: async () => 0 },
+      ...{ storage, log },
+      delivery: createCancellations({
+        db: messaging,
+        withdrawals: createWithdrawals({ db: messaging, providerOf: () => undefined, log }),
+        onCanceled: () => undefined,
+      }),
       cancelSend: async () => undefined,
     });
     await until(

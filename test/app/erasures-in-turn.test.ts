@@ -6,6 +6,9 @@ import { eraseContact } from '../../src/campaigns/contacts/erase-contact';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { LIMITS } from '../../src/domain/limits';
 import { createLog } from '../../src/log';
+import type { MessagingTables } from '../../src/messaging/model/tables';
+import { createCancellations } from '../../src/messaging/outbox/cancellations';
+import { createWithdrawals } from '../../src/messaging/outbox/withdrawals';
 import type { Storage } from '../../src/storage/storage';
 import { plantAudience } from '../support/audience';
 import { describeWithDatabase } from '../support/storage';
@@ -30,9 +33,15 @@ describeWithDatabase('erasures that wait for the end of a durable send', (databa
       select id, 'ws_many', 'con_' || id, array[phone], '{}' from waiting`.execute(db);
     const { runId, workspaceId, listId } = await plantAudience(db, { contacts: 1 });
     await eraseContact(db, { workspaceId, contactId: `${listId}-0000001` }, suppressErased);
+    const log = createLog('silent');
+    const messaging = storage.tables<MessagingTables>();
     const erasures = keepErasing({
-      ...{ storage, log: createLog('silent') },
-      delivery: { cancelWaiting: async () => 0 },
+      ...{ storage, log },
+      delivery: createCancellations({
+        db: messaging,
+        withdrawals: createWithdrawals({ db: messaging, providerOf: () => undefined, log }),
+        onCanceled: () => undefined,
+      }),
       cancelSend: async () => undefined,
     });
     await erasures.look();

@@ -1,3 +1,8 @@
+/**
+ * Proves that no input whatever makes a route fail: bodies and parameters that are valid but for some of their parts, and hostile
+ * ones. Long because every route with a body or a query stands here with a valid one.
+ */
+
 import fc from 'fast-check';
 import pino from 'pino';
 import { ERRORS } from '../../src/domain/errors';

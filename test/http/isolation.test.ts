@@ -1,3 +1,8 @@
+/**
+ * Proves that no call of one workspace reads or changes anything of another. Long because every route that names something is
+ * asked for it here, in one list.
+ */
+
 import type { Kysely } from 'kysely';
 import { freezeAudience } from '../../src/campaigns/audience/audience';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
@@ -7,7 +12,7 @@ import { describeWithDatabase } from '../support/storage';
 import { bearerFor, type HttpAnswer, newWorkspace } from './service';
 import { startWholeApi, type WholeApi } from './whole-api';
 
-/** What the victim has, by the name under which paths and bodies below refer to it; long because each route has its probe. */
+/** What the victim has, by the name under which paths and bodies below refer to it. */
 interface Things {
   template: string;
   list: string;

@@ -54,7 +54,7 @@ describeWithDatabase('a refusal says what to do', (database) => {
     const body = { name: 'x'.repeat(LIMITS.jsonBodyBytes) };
     expect(await refused('POST', '/api/contact-list', { body })).toEqual({
       status: 413,
-      message: `The body is larger than the ${LIMITS.jsonBodyBytes} bytes that this path takes; send it in parts`,
+      message: `The body is larger than the ${LIMITS.jsonBodyBytes} bytes that this path takes; send a smaller one, or several`,
     });
   });
 

@@ -79,7 +79,7 @@ const FRAMEWORK_ERRORS: Record<string, { code: ErrorCode; message: string }> = {
 /** `undefined` for an unexpected error. */
 function fromFramework(error: FastifyError, { routeOptions }: FastifyRequest): DomainError | undefined {
   if (error?.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    const message = `The body is larger than the ${routeOptions.bodyLimit} bytes that this path takes; send it in parts`;
+    const message = `The body is larger than the ${routeOptions.bodyLimit} bytes that this path takes; send a smaller one, or several`;
     return new DomainError('body_too_large', message, { cause: error });
   }
   const match = FRAMEWORK_ERRORS[error?.code];
