@@ -585,6 +585,12 @@ export const LIMITS = {
    * a message needs 67 ms from request to request on two busy cores: with 200 it was given 0.7 of what it can take,
    * with 300 0.84, with 400 0.89. */
   httpProviderConnections: 400,
+  /** A request that has no connection so long after it was asked whether it may still leave is asked again, so that
+   * a pause, a cancel and the end of a lease hold up to this much later than without the thread. On two busy cores requests
+   * begin within a few ms. */
+  carrierBeginMs: 100,
+  /** The thread that makes carriers' requests ends so long after its last account has closed. It takes 17 MB. */
+  carrierThreadIdleMs: 5_000,
   /** Messages at once with a carrier for this time after it throttled us, failed, or lost an answer: it may bear no
    * more, and with twice as many one that takes 200 would refuse every second message. */
   carefulHandovers: 200,

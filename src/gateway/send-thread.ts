@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { openThread } from '../thread';
 import { type HttpAnswer, NoAnswer } from './transport';
 
 /** Requests to one path of a service that differ only in their bodies. */
@@ -91,7 +91,7 @@ export class SendThread {
   }
 
   private start(): Worker {
-    const worker = openWorker();
+    const worker = openThread(join(__dirname, 'send-thread-main'));
     this.worker = worker;
     worker.on('message', (answered: FromSendThread) => this.answer(answered));
     let cause: unknown;
@@ -141,14 +141,4 @@ const TAKEN: HttpAnswer = { status: 202, headers: {}, body: undefined };
 
 function ask(worker: Worker, message: ToSendThread): void {
   worker.postMessage(message);
-}
-
-/** From its sources, as tests and `npm run dev` run the program, the thread compiles them as they are loaded. */
-function openWorker(): Worker {
-  const compiled = join(__dirname, 'send-thread-main.js');
-  const worker = existsSync(compiled)
-    ? new Worker(compiled)
-    : new Worker(join(__dirname, 'send-thread-main.ts'), { execArgv: ['--require', 'tsx/cjs'] });
-  worker.unref();
-  return worker;
 }

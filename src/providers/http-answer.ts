@@ -1,12 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '../domain/limits';
+import type { HttpAnswer } from './http-exchange';
 import type { HandOverResult } from './provider';
-
-export interface HttpAnswer {
-  status: number;
-  headers: Record<string, string | string[] | undefined>;
-  text: string;
-}
 
 /** What a carrier says in its answer beside the status. A `code` is its own word about this message. */
 export interface AnswerBody {
@@ -50,7 +45,7 @@ const LINES: readonly Line[] = [
 
 /** `told` is what the body says; `prefix` begins our code for a status that has none of the carrier's. */
 export function resultOf(
-  { status, headers }: HttpAnswer,
+  { status, retryAfter }: HttpAnswer,
   told: AnswerBody,
   { messageId, prefix }: { messageId: string; prefix: string },
 ): HandOverResult {
@@ -58,7 +53,7 @@ export function resultOf(
   const meaning = (told.code === undefined ? found?.bare : found?.coded) ?? 'transient';
   const code = told.code ?? `${prefix}_${status}`;
   const message = told.message ?? `The carrier answered ${status}`;
-  const retryAfterMs = parseRetryAfter(headers['retry-after'], Date.now());
+  const retryAfterMs = parseRetryAfter(retryAfter, Date.now());
   switch (meaning) {
     case 'accepted':
       // A carrier that gives no id of its own can report receipts only by ours.
@@ -105,8 +100,8 @@ export function readBody(text: string): AnswerBody {
 }
 
 /** Seconds or a date (RFC 9110, 10.2.3). */
-export function parseRetryAfter(value: string | string[] | undefined, nowMs: number): number | undefined {
-  if (typeof value !== 'string' || value === '') return undefined;
+export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined || value === '') return undefined;
   const seconds = Number(value);
   const ms = Number.isNaN(seconds) ? Date.parse(value) - nowMs : seconds * 1_000;
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), RETRY_AFTER_MAX_MS);

@@ -1,17 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Dispatcher, Pool } from 'undici';
 import { handoverWaitMs } from '../domain/handover-wait';
-import { LIMITS } from '../domain/limits';
-import type { HttpAnswer } from './http-answer';
-import { exchange, type MayBegin, type NoAnswer } from './http-exchange';
-import {
-  anyMayLeave,
-  type Fault,
-  type HandOver,
-  type HandOverResult,
-  type MayLeave,
-  type Provider,
-} from './provider';
+import { carrierThread } from './carrier-thread';
+import { faultOf } from './fault';
+import type { CarrierRequest, HttpAnswer, MayBegin, NoAnswer } from './http-exchange';
+import { anyMayLeave, type HandOver, type HandOverResult, type MayLeave, type Provider } from './provider';
 
 export interface HttpCarrierOptions {
   url: URL;
@@ -24,7 +15,7 @@ export interface HttpCarrierOptions {
 
 /** What providers have in common that hand over each message with a request of its own. */
 export interface HttpCarrier {
-  ask(request: Dispatcher.DispatchOptions, mayBegin: MayBegin): Promise<HttpAnswer | NoAnswer>;
+  ask(request: CarrierRequest, mayBegin: MayBegin): Promise<HttpAnswer | NoAnswer>;
   handOver(handOne: (message: HandOver, mayBegin: MayBegin) => Promise<HandOverResult>): Provider['handOver'];
   close(): Promise<void>;
 }
@@ -35,18 +26,10 @@ export function openHttpCarrier({
   answerMs,
   answerBytes,
 }: HttpCarrierOptions): HttpCarrier {
-  const pool = new Pool(url.origin, {
-    connections,
-    // A second request behind an unanswered one would be in doubt with it.
-    pipelining: 1,
-    connect: { timeout: Math.min(5_000, answerMs) },
-    headersTimeout: answerMs,
-    bodyTimeout: answerMs,
-    maxResponseSize: answerBytes,
-  });
+  const pool = carrierThread.openPool({ origin: url.origin, connections, answerMs, answerBytes });
 
   return {
-    ask: (request, mayBegin) => exchange(pool, request, mayBegin, answerMs),
+    ask: pool.ask,
     handOver:
       (handOne) =>
       async (messages, mayLeave = anyMayLeave) => {
@@ -61,15 +44,7 @@ export function openHttpCarrier({
           if (result.kind === 'transient') answers[i] = spaced(result, messages[i]?.attempt ?? 1);
         return answers;
       },
-    async close() {
-      if (pool.destroyed) return;
-      const giveUp = new AbortController();
-      const patience = delay(LIMITS.httpDrainMs, undefined, { signal: giveUp.signal }).catch(() => undefined);
-      await Promise.race([pool.closed ? undefined : pool.close(), patience]);
-      giveUp.abort();
-      // Messages without an answer are now in doubt, as they would be after a kill.
-      await pool.destroy();
-    },
+    close: pool.close,
   };
 }
 
@@ -86,13 +61,6 @@ async function alone(
     const fault = faultOf(error);
     return begun ? { kind: 'unknown', fault } : { kind: 'transient', code: 'request_not_made', fault };
   }
-}
-
-function faultOf(error: unknown): Fault {
-  if (!(error instanceof Error)) return { name: typeof error };
-  const { code } = error as { code?: unknown };
-  const at = /^ +at (.{1,200})$/m.exec(error.stack ?? '')?.[1];
-  return { name: error.name, ...(typeof code === 'string' ? { code } : {}), ...(at ? { at } : {}) };
 }
 
 /**

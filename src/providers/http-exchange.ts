@@ -1,5 +1,21 @@
 import { type Dispatcher, errors } from 'undici';
-import type { HttpAnswer } from './http-answer';
+import type { Fault } from './provider';
+
+/** Its body is a text, because requests are copied to the thread that makes them. */
+export interface CarrierRequest {
+  method: 'GET' | 'POST' | 'PUT';
+  path: string;
+  /** By name, or names and values in turn. */
+  headers?: Record<string, string> | string[];
+  body?: string;
+}
+
+export interface HttpAnswer {
+  status: number;
+  /** The only header that is read of a carrier's answer. */
+  retryAfter: string | undefined;
+  text: string;
+}
 
 export interface NoAnswer {
   code: string;
@@ -7,6 +23,7 @@ export interface NoAnswer {
   offered: boolean;
   /** It was not to be made any more when its turn came. */
   stayed: boolean;
+  fault?: Fault | undefined;
 }
 
 /** Whether the request may still be made; called when a connection is free for it. */
@@ -20,7 +37,7 @@ export type MayBegin = () => boolean;
  */
 export function exchange(
   dispatcher: Dispatcher,
-  request: Dispatcher.DispatchOptions,
+  request: CarrierRequest,
   mayBegin: MayBegin,
   /** From the first byte of the request to the last of the answer. */
   answerMs: number,
@@ -32,7 +49,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   private offered = false;
   private stayed = false;
   private status = 0;
-  private headers: HttpAnswer['headers'] = {};
+  private retryAfter: string | undefined;
   private text: Buffer | undefined;
   private timer: NodeJS.Timeout | undefined;
 
@@ -56,9 +73,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Called for informational answers too; the last call is the answer. */
-  onResponseStart(_: unknown, status: number, headers: HttpAnswer['headers']): void {
+  onResponseStart(_: unknown, status: number, headers: Record<string, string | string[] | undefined>): void {
+    const retryAfter = headers['retry-after'];
     this.status = status;
-    this.headers = headers;
+    this.retryAfter = typeof retryAfter === 'string' ? retryAfter : undefined;
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
@@ -67,16 +85,20 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     clearTimeout(this.timer);
-    this.done({ status: this.status, headers: this.headers, text: this.text?.toString('utf8') ?? '' });
+    this.answer(this.text?.toString('utf8') ?? '');
   }
 
   onResponseError(_: unknown, error: Error): void {
     clearTimeout(this.timer);
     // An answer whose body breaks off is an answer still, if its status says enough.
-    if (this.status >= 300) this.done({ status: this.status, headers: this.headers, text: '' });
+    if (this.status >= 300) this.answer('');
     else {
       const code = (error as NodeJS.ErrnoException).code ?? 'no_answer';
       this.done({ code, offered: this.offered, stayed: this.stayed });
     }
+  }
+
+  private answer(text: string): void {
+    this.done({ status: this.status, retryAfter: this.retryAfter, text });
   }
 }

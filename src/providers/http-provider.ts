@@ -1,9 +1,8 @@
-import type { Dispatcher } from 'undici';
 import type { Channel } from '../domain/channel';
 import { LIMITS } from '../domain/limits';
 import { readBody, resultOf } from './http-answer';
 import { openHttpCarrier } from './http-carrier';
-import type { MayBegin } from './http-exchange';
+import type { CarrierRequest, MayBegin } from './http-exchange';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface HttpProviderOptions {
@@ -40,8 +39,9 @@ export function openHttpProvider(options: HttpProviderOptions): Provider {
       return resultOf(answer, readBody(answer.text), { messageId: message.id, prefix: 'http' });
     }
     if (answer.stayed) return { kind: 'stayed' };
-    if (!answer.offered) return { kind: 'transient', code: answer.code, unreached: true };
-    return idempotent ? { kind: 'transient', code: answer.code, inDoubt: true } : { kind: 'unknown' };
+    const { code, fault } = answer;
+    if (!answer.offered) return { kind: 'transient', code, unreached: true, fault };
+    return idempotent ? { kind: 'transient', code, inDoubt: true, fault } : { kind: 'unknown', fault };
   }
 
   return {
@@ -64,10 +64,7 @@ function constantParts(url: URL, own: Record<string, string> = {}) {
   return { path: url.pathname + url.search, headers: Object.entries(headers).flat() };
 }
 
-function requestFor(
-  message: HandOver,
-  { path, headers }: ReturnType<typeof constantParts>,
-): Dispatcher.DispatchOptions {
+function requestFor(message: HandOver, { path, headers }: ReturnType<typeof constantParts>): CarrierRequest {
   return {
     method: 'POST',
     path,

@@ -1,8 +1,8 @@
 import { LIMITS } from '../domain/limits';
 import { measureSms } from '../domain/sms-encoding';
-import { type AnswerBody, type HttpAnswer, resultOf } from './http-answer';
+import { type AnswerBody, resultOf } from './http-answer';
 import { openHttpCarrier } from './http-carrier';
-import type { MayBegin } from './http-exchange';
+import type { HttpAnswer, MayBegin } from './http-exchange';
 import type { HandOver, HandOverResult, Provider } from './provider';
 
 export interface KannelProviderOptions {
@@ -41,7 +41,8 @@ export function openKannelProvider(options: KannelProviderOptions): Provider {
       return resultOf(answer, bodyOf(answer), { messageId: message.id, prefix: 'kannel' });
     }
     if (answer.stayed) return { kind: 'stayed' };
-    return answer.offered ? { kind: 'unknown' } : { kind: 'transient', code: answer.code, unreached: true };
+    const { code, fault } = answer;
+    return answer.offered ? { kind: 'unknown', fault } : { kind: 'transient', code, unreached: true, fault };
   }
 
   return {

@@ -1,4 +1,4 @@
-import type { HttpAnswer } from '../http-answer';
+import type { HttpAnswer } from '../http-exchange';
 import { type JsonClient, openJsonClient } from '../vendor/json-client';
 import type { VendorAccount } from '../vendor/vendor';
 import { objectIn, type VendorWord, wordIn } from '../vendor/vendor-answer';

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../domain/limits';
 import { CALL_DEFAULTS } from '../../domain/voice/call-options';
-import type { HttpAnswer } from '../http-answer';
-import type { NoAnswer } from '../http-exchange';
+import type { HttpAnswer, NoAnswer } from '../http-exchange';
 import type { HandOver, HandOverResult, Provider } from '../provider';
 import { callingAccount } from '../vendor/call-control';
 import { VENDOR_CAPABILITIES } from '../vendor/capabilities';

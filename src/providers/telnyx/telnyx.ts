@@ -1,6 +1,6 @@
 import { LIMITS } from '../../domain/limits';
 import { measureSms } from '../../domain/sms-encoding';
-import type { HttpAnswer } from '../http-answer';
+import type { HttpAnswer } from '../http-exchange';
 import type { HandOver, HandOverResult, Provider } from '../provider';
 import { VENDOR_CAPABILITIES } from '../vendor/capabilities';
 import { isName } from '../vendor/inabilities';

@@ -1,8 +1,6 @@
-import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../domain/limits';
-import type { HttpAnswer } from '../http-answer';
 import { openHttpCarrier } from '../http-carrier';
-import type { NoAnswer } from '../http-exchange';
+import type { CarrierRequest, HttpAnswer, NoAnswer } from '../http-exchange';
 import { prefixOf, type VendorAccount } from '../vendor/vendor';
 import { objectIn, type VendorWord, wordIn } from '../vendor/vendor-answer';
 
@@ -30,12 +28,7 @@ export function openTwilioClient(account: VendorAccount, answerMs: number | unde
   const authorization = basicOf(account);
   const own = `${prefixOf(base)}/2010-04-01/Accounts/${account.settings.accountSid}`;
 
-  function ask(
-    method: 'GET' | 'POST',
-    path: string,
-    more: Partial<Dispatcher.DispatchOptions>,
-    may = () => true,
-  ) {
+  function ask(method: 'GET' | 'POST', path: string, more: Partial<CarrierRequest>, may = () => true) {
     const headers = { authorization, accept: 'application/json', ...(more.headers as object) };
     return carrier.ask({ ...more, method, path: own + path + (more.path ?? ''), headers }, may);
   }

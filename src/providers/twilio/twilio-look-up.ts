@@ -1,5 +1,4 @@
-import type { HttpAnswer } from '../http-answer';
-import type { NoAnswer } from '../http-exchange';
+import type { HttpAnswer, NoAnswer } from '../http-exchange';
 import type { InDoubt, LookUpResult } from '../provider';
 import { objectIn, wordIn } from '../vendor/vendor-answer';
 

@@ -1,8 +1,6 @@
-import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../domain/limits';
-import type { HttpAnswer } from '../http-answer';
 import { openHttpCarrier } from '../http-carrier';
-import type { MayBegin, NoAnswer } from '../http-exchange';
+import type { CarrierRequest, HttpAnswer, MayBegin, NoAnswer } from '../http-exchange';
 import { prefixOf } from './vendor';
 
 /** Requests in JSON to a vendor, for one account. */
@@ -33,7 +31,7 @@ export function openJsonClient(options: {
   });
   const prefix = prefixOf(base);
   const accept = 'application/json';
-  const ask = async (request: Dispatcher.DispatchOptions, mayBegin: MayBegin) => {
+  const ask = async (request: CarrierRequest, mayBegin: MayBegin) => {
     let authorized: string;
     try {
       authorized = authorization();

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { HttpAnswer } from '../http-answer';
-import type { NoAnswer } from '../http-exchange';
+import type { HttpAnswer, NoAnswer } from '../http-exchange';
 
 /** A callee waits meanwhile, and the carrier for our answer. */
 const WAITS_MS = [300, 900];

@@ -1,6 +1,6 @@
 import type { VendorKind } from '../../domain/account';
-import { type HttpAnswer, parseRetryAfter, throttled } from '../http-answer';
-import type { NoAnswer } from '../http-exchange';
+import { parseRetryAfter, throttled } from '../http-answer';
+import type { HttpAnswer, NoAnswer } from '../http-exchange';
 import type { HandOverResult } from '../provider';
 import { type ErrorClass, errorClass } from './error-class';
 import { UNREADABLE } from './json-client';
@@ -31,11 +31,12 @@ export function resultOfAnswer(
         message: 'The key or password of the account cannot be read',
       };
     }
-    if (answer.stayed) return { kind: 'stayed' };
-    return answer.offered ? { kind: 'unknown' } : { kind: 'transient', code: answer.code, unreached: true };
+    const { code, offered, stayed, fault } = answer;
+    if (stayed) return { kind: 'stayed' };
+    return offered ? { kind: 'unknown', fault } : { kind: 'transient', code, unreached: true, fault };
   }
-  const { status, headers } = answer;
-  const retryAfterMs = parseRetryAfter(headers['retry-after'], Date.now());
+  const { status, retryAfter } = answer;
+  const retryAfterMs = parseRetryAfter(retryAfter, Date.now());
   const word = read(answer);
   if (word.kind === 'taken') return { kind: 'accepted', providerId: word.providerId, data: word.data };
   const said = word.kind === 'refused' && word.code !== undefined ? errorClass(kind, word.code) : undefined;

@@ -1,5 +1,5 @@
 import { createPrivateKey, randomUUID, sign } from 'node:crypto';
-import type { HttpAnswer } from '../http-answer';
+import type { HttpAnswer } from '../http-exchange';
 import { type JsonClient, openJsonClient } from '../vendor/json-client';
 import type { VendorAccount } from '../vendor/vendor';
 import { objectIn, type VendorWord, wordIn } from '../vendor/vendor-answer';
