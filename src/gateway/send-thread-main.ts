@@ -186,3 +186,5 @@ function saysOnlyTaken({ status, headers, body }: HttpAnswer): boolean {
     (body as { data?: unknown } | undefined)?.data === undefined
   );
 }
+
+parentPort?.postMessage({ id: 0, taken: [], answers: [], isLast: false } satisfies FromSendThread);

@@ -20,7 +20,7 @@ export type ToSendThread =
   | { kind: 'stop'; id: number }
   | { kind: 'close'; pool: number };
 
-/** Answers to some requests of a chunk. */
+/** Answers to some requests of a chunk. The first one is of none, and says that the thread has begun to listen. */
 export interface FromSendThread {
   id: number;
   /** Indexes of requests whose answer says that the message was taken, and no more. */
@@ -58,6 +58,8 @@ export interface SendPool {
  */
 export class SendThread {
   private worker: Worker | undefined;
+  /** Of the present thread: false once it has ended before it listened. */
+  private listens: Promise<boolean> = Promise.resolve(false);
   private readonly pools = new Map<number, { url: string; connections: number }>();
   private readonly underWay = new Map<number, UnderWay>();
   private lastId = 0;
@@ -73,15 +75,18 @@ export class SendThread {
     };
   }
 
-  /** The signal may have come, and the pool may have closed, while the chunk's token was asked for. */
   private async send(pool: number, chunk: Chunk, onAnswer: OnAnswer, stopped?: AbortSignal): Promise<void> {
+    const worker = this.pools.has(pool) ? (this.worker ?? this.start()) : undefined;
+    // What the thread never got is not in doubt when it cannot start.
+    const isLost = worker !== undefined && !(await this.listens);
+    // The signal may have come, and the pool may have closed, while the chunk's token was asked for or the thread began.
     if (stopped?.aborted) return;
-    if (!this.pools.has(pool)) {
-      for (const index of chunk.bodies.keys()) onAnswer(index, new NoAnswer(false, 'The pool is closed'));
+    if (!worker || isLost || !this.pools.has(pool)) {
+      const cause = isLost ? 'The thread did not start' : 'The pool is closed';
+      for (const index of chunk.bodies.keys()) onAnswer(index, new NoAnswer(false, cause));
       return;
     }
     const id = ++this.lastId;
-    const worker = this.worker ?? this.start();
     const stop = () => ask(worker, { kind: 'stop', id });
     stopped?.addEventListener('abort', stop);
     await new Promise<void>((end) => {
@@ -93,6 +98,10 @@ export class SendThread {
   private start(): Worker {
     const worker = openThread(join(__dirname, 'send-thread-main'));
     this.worker = worker;
+    this.listens = new Promise((resolve) => {
+      worker.once('message', () => resolve(true));
+      worker.once('exit', () => resolve(false));
+    });
     worker.on('message', (answered: FromSendThread) => this.answer(answered));
     let cause: unknown;
     worker.on('error', (error) => {

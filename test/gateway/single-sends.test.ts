@@ -153,6 +153,17 @@ describe('messages in a request each', () => {
     );
   });
 
+  test('have not left when the thread died before it began to listen', async () => {
+    const sent = gateway.send(messages(40));
+    const worker = await until(
+      'it is started',
+      () => (sendThread as unknown as { worker: Worker | undefined }).worker,
+    );
+    await worker.terminate();
+    const kinds = (await sent).map(({ kind }) => kind);
+    expect([new Set(kinds), asked]).toEqual([new Set(['later']), []]);
+  });
+
   test('do not leave after the signal', async () => {
     answer = (_, response) => setTimeout(() => reply(response, 202), 100);
     const stop = new AbortController();
