@@ -63,8 +63,8 @@ export const delivered = (id: string, at: string | undefined): Receipt => ({ id,
  * A full mailbox, or what the receiver thinks of the sender, the mail or its policy: services call these permanent too, and
  * they say nothing against the address.
  */
-export const sparesAddress = (status: string, words: string): boolean =>
-  /^5\.(2\.2$|7\.)/.test(status) || isAboutSender(words);
+export const sparesAddress = (status: string | undefined, words: string): boolean =>
+  /^5\.(2\.2$|7\.)/.test(status ?? '') || isAboutSender(words);
 
 /** A service calls an address invalid for good; its status is kept where it says the same. */
 export const hardBounce = (id: string, status: string | undefined, at: string | undefined): Receipt => ({

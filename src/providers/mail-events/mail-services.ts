@@ -1,5 +1,6 @@
 import type { MailVendor } from '../../domain/account';
 import type { Receipt } from '../provider';
+import { reportedCode } from '../smtp/smtp-reply';
 import {
   complaint,
   delivered,
@@ -82,11 +83,10 @@ const ownHeaderOf = (mail: Record<string, unknown>): unknown =>
 function bounce(id: string, told: Record<string, unknown>): Receipt {
   const at = timeIn(told.timestamp);
   const recipient = objectOf(listOf(told.bouncedRecipients)[0]);
-  const status = textOf(recipient.status);
+  const words = textOf(recipient.diagnosticCode);
+  const status = reportedCode(textOf(recipient.status), words);
   if (told.bounceType === 'Permanent') {
-    return sparesAddress(status, textOf(recipient.diagnosticCode))
-      ? otherBounce(id, status, 'bounced', at)
-      : hardBounce(id, status, at);
+    return sparesAddress(status, words) ? otherBounce(id, status, 'bounced', at) : hardBounce(id, status, at);
   }
   if (told.bounceSubType === 'MailboxFull') return otherBounce(id, undefined, 'mailbox_full', at);
   return otherBounce(id, status, told.bounceType === 'Transient' ? 'transient_bounce' : 'undetermined', at);

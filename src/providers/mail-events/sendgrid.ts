@@ -1,5 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto';
 import type { Receipt } from '../provider';
+import { reportedCode } from '../smtp/smtp-reply';
 import { header } from '../vendor/vendor';
 import {
   complaint,
@@ -48,12 +49,14 @@ function receiptOf(event: Record<string, unknown>): Receipt | undefined {
   const id = messageIdIn(event[ID_NAME]);
   if (id === undefined) return undefined;
   const at = timeIn(Number(event.timestamp) * 1_000);
-  const status = textOf(event.status);
+  const status = reportedCode(textOf(event.status), textOf(event.reason));
   switch (event.event) {
     case 'delivered':
       return delivered(id, at);
     case 'bounce':
-      return isAboutAddress(event) ? hardBounce(id, status, at) : otherBounce(id, status, 'bounced', at);
+      return isAboutAddress(event, status)
+        ? hardBounce(id, status, at)
+        : otherBounce(id, status, 'bounced', at);
     case 'dropped':
       return dropped(id, textOf(event.reason), at);
     case 'spamreport':
@@ -68,10 +71,9 @@ function receiptOf(event: Record<string, unknown>): Receipt | undefined {
 }
 
 /** `blocked` is a refusal of this mail; a classification says why, where there is one. */
-function isAboutAddress(event: Record<string, unknown>): boolean {
+function isAboutAddress(event: Record<string, unknown>, status: string | undefined): boolean {
   const reason = textOf(event.bounce_classification).toLowerCase();
-  const status = textOf(event.status);
-  if (event.type === 'blocked' || status.startsWith('4')) return false;
+  if (event.type === 'blocked' || status?.startsWith('4')) return false;
   if (sparesAddress(status, textOf(event.reason))) return false;
   return reason === '' || ABOUT_ADDRESS.has(reason);
 }

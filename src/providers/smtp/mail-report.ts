@@ -2,6 +2,7 @@ import PostalMime from 'postal-mime';
 import { LIMITS } from '../../domain/limits';
 import type { ReceiptType } from '../../domain/message';
 import { isAboutSender } from './smtp-codes';
+import { reportedCode } from './smtp-reply';
 
 /** What an inbound mail says, at whatever address it arrives. */
 export type MailReport = { isAutomatic: boolean; subject: string } & (
@@ -64,11 +65,8 @@ function deliveryOf(status: string) {
 
 function codeOf(about: Map<string, string> | undefined, reply: string | undefined): string | undefined {
   const words = about?.get('diagnostic-code') ?? '';
-  const code = /[245]\.\d{1,3}\.\d{1,3}/.exec(about?.get('status') ?? '')?.[0];
-  // Many hosts give 5.0.0 and say what happened in the words of the next one's answer.
-  const told = /^smtp;.*?(?<![\d.])([45]\.\d{1,3}\.\d{1,3})(?!\.?\d)/is.exec(words)?.[1];
-  const isVague = code === undefined || /^[45]\.0\.0$/.test(code);
-  const found = isVague ? (told ?? code ?? reply) : code;
+  const field = /[245]\.\d{1,3}\.\d{1,3}/.exec(about?.get('status') ?? '')?.[0] ?? '';
+  const found = reportedCode(field, /^smtp;/i.test(words) ? words : '') ?? reply;
   // Of a refused sender it would block the recipient's address.
   return found?.startsWith('5.1.') && isAboutSender(words) ? reply : found;
 }

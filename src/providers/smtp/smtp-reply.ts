@@ -27,6 +27,19 @@ export function parseReply(response: string): SmtpReply | undefined {
   return { code, enhanced, text: kept, refusesAccount: accountRefusal(enhanced, kept) };
 }
 
+/**
+ * The enhanced code of a report: that of its field, unless it is missing or says no more than that it failed. Many hosts give
+ * 5.0.0 there, and the code itself stands in the words of the next host's answer.
+ */
+export function reportedCode(field: string, words: string): string | undefined {
+  const code = field === '' ? undefined : field;
+  return code === undefined || VAGUE.test(code) ? (IN_WORDS.exec(words)?.[1] ?? code) : code;
+}
+
+const VAGUE = /^[45]\.0\.0$/;
+/** No part of an address or a version. */
+const IN_WORDS = /(?<![\d.])([45]\.\d{1,3}\.\d{1,3})(?!\.?\d)/;
+
 /** Only words say it: with a quota of the day Amazon SES gives 454, SendGrid 451, Google 550 5.4.5, and SES 554 when it has paused us. */
 function accountRefusal(enhanced: string | undefined, text: string): SmtpReply['refusesAccount'] {
   if (PAUSED.test(text)) return 'sending_paused';

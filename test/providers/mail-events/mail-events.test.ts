@@ -29,6 +29,10 @@ const SENDER_REFUSED = {
   status: '5.1.0',
   diagnosticCode: 'smtp; 550 5.1.0 <news@example.org>: Sender address rejected: User unknown',
 };
+/** A code that stands only in the words of the receiving host. */
+const inWords = (code: string, status = '5.0.0') => ({
+  ...{ status, diagnosticCode: `smtp; 550-${code} [192.0.2.7] Mail from this host is blocked` },
+});
 const UNDETERMINED = { type: 'undelivered', code: 'undetermined' };
 
 describe('events of mail services', () => {
@@ -112,6 +116,10 @@ describe('events of mail services', () => {
         [
           { event: 'bounce', type: 'bounce', status: '5.2.2' },
           { type: 'undelivered', code: '5.2.2' },
+        ],
+        [
+          { event: 'bounce', type: 'bounce', status: '5.0.0', reason: '550 5.7.1 Blocked by our policy' },
+          { type: 'undelivered', code: '5.7.1' },
         ],
         [
           { event: 'bounce', type: 'blocked', status: '5.1.1' },
@@ -336,6 +344,15 @@ describe('events of mail services', () => {
       [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [{ status: '5.7.1' }] } }, POLICY],
       [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [{ status: '5.2.2' }] } }, FULL],
       [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [SENDER_REFUSED] } }, BOUNCED],
+      [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [inWords('5.7.1')] } }, POLICY],
+      [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [inWords('5.7.1', '')] } }, POLICY],
+      [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [inWords('5.2.2')] } }, FULL],
+      [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [inWords('5.1.1')] } }, HARD],
+      [
+        { eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [inWords('5.7.1', '5.1.1')] } },
+        HARD,
+      ],
+      [{ eventType: 'Bounce', bounce: { ...permanent, bouncedRecipients: [inWords('5.7.1.9')] } }, UNKNOWN],
       [
         {
           eventType: 'Bounce',
