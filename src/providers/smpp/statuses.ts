@@ -4,8 +4,10 @@ import type { HandOverResult } from '../provider';
  * What a command_status in the answer to a submit_sm or a bind means (SMPP 3.4, 5.1.3). Centres use some of
  * them loosely; where a guess is needed the message is tried again, because giving up is the worse mistake
  * for a status that may pass.
+ *
+ * `sender` is what is wrong with the source address: it would be the same for every recipient, none of whom did anything.
  */
-type StatusClass = 'throttled' | 'transient' | 'rejected' | 'account';
+type StatusClass = 'throttled' | 'transient' | 'rejected' | 'sender' | 'account';
 
 const STATUSES: Record<number, { class: StatusClass; what: string }> = {
   1: { class: 'rejected', what: 'The message length is invalid' },
@@ -16,7 +18,7 @@ const STATUSES: Record<number, { class: StatusClass; what: string }> = {
   6: { class: 'rejected', what: 'The priority flag is invalid' },
   7: { class: 'rejected', what: 'The registered delivery flag is invalid' },
   8: { class: 'transient', what: 'System error' },
-  10: { class: 'rejected', what: 'The source address is invalid' },
+  10: { class: 'sender', what: 'The source address is invalid' },
   11: { class: 'rejected', what: 'The destination address is invalid' },
   13: { class: 'account', what: 'The bind failed' },
   14: { class: 'account', what: 'The password is wrong' },
@@ -29,8 +31,8 @@ const STATUSES: Record<number, { class: StatusClass; what: string }> = {
   67: { class: 'rejected', what: 'The esm_class is not supported' },
   68: { class: 'rejected', what: 'The message cannot be submitted to a distribution list' },
   69: { class: 'transient', what: 'The submission failed' },
-  72: { class: 'rejected', what: 'The type of the source number is invalid' },
-  73: { class: 'rejected', what: 'The plan of the source number is invalid' },
+  72: { class: 'sender', what: 'The type of the source number is invalid' },
+  73: { class: 'sender', what: 'The plan of the source number is invalid' },
   80: { class: 'rejected', what: 'The type of the destination number is invalid' },
   81: { class: 'rejected', what: 'The plan of the destination number is invalid' },
   83: { class: 'account', what: 'The system type is invalid' },
@@ -70,16 +72,10 @@ export const isAccount = (status: number): boolean => classOf(status) === 'accou
 
 export function resultOfStatus(status: number): Exclude<HandOverResult, { kind: 'accepted' | 'unknown' }> {
   const code = statusCode(status);
-  switch (classOf(status)) {
-    case 'throttled':
-      return { kind: 'throttled', retryAfterMs: THROTTLE_MS };
-    case 'transient':
-      return { kind: 'transient', code };
-    case 'rejected':
-      return { kind: 'rejected', code, message: STATUSES[status]?.what ?? code };
-    case 'account':
-      return { kind: 'account', code, message: STATUSES[status]?.what ?? code };
-  }
+  const kind = classOf(status);
+  if (kind === 'throttled') return { kind, retryAfterMs: THROTTLE_MS };
+  if (kind === 'transient') return { kind, code };
+  return { kind, code, message: STATUSES[status]?.what ?? code };
 }
 
 /** A vendor's own status may pass; the attempts of a message are counted. */

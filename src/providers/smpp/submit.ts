@@ -205,15 +205,19 @@ function whole(id: string, outcomes: readonly PartOutcome[]): Submitted {
   const long = { id, parts: outcomes.length, partIds };
   if (partIds.length === outcomes.length)
     return { result: { kind: 'accepted', providerId: partIds.join(',') }, long };
-  const number = outcomes.findIndex((one) => one.kind === 'rejected');
+  const number = outcomes.findIndex(isRefusal);
   const refused = outcomes[number];
-  if (refused?.kind === 'rejected') {
-    const what = `Part ${number + 1} of ${outcomes.length} was refused: ${refused.message}`;
+  if (refused && isRefusal(refused)) {
+    const message = `Part ${number + 1} of ${outcomes.length} was refused: ${refused.message}`;
     // The parts that were accepted are reported all the same, and no other message is.
-    return { result: { ...refused, message: what }, long };
+    return { result: { kind: 'rejected', code: refused.code, message }, long };
   }
   return { result: { kind: 'unknown' }, long };
 }
+
+/** A refused sender waits for a person, and the parts that were taken do not wait for theirs. */
+const isRefusal = (one: PartOutcome): one is Extract<PartOutcome, { kind: 'rejected' | 'sender' }> =>
+  one.kind === 'rejected' || one.kind === 'sender';
 
 const resultOf = (outcome: PartOutcome): HandOverResult =>
   outcome.kind === 'accepted' ? { kind: 'accepted', providerId: outcome.partId } : outcome;

@@ -131,6 +131,17 @@ describe('what a centre answers', () => {
     expect(await one(open(await centre()), message('Hello', `+12125550${suffix}`))).toEqual(expected);
   });
 
+  test.each([
+    [0x0a, 'smpp_0x0a', 'The source address is invalid'],
+    [0x48, 'smpp_0x48', 'The type of the source number is invalid'],
+    [0x49, 'smpp_0x49', 'The plan of the source number is invalid'],
+  ])('with the status %i is about the sender, and no recipient is spent', async (status, code, what) => {
+    const provider = open(await centre({ status: () => status }));
+    const refused = { kind: 'sender', code, message: what };
+    expect(await one(provider, message())).toEqual(refused);
+    expect(await one(provider, message(LONG))).toEqual(refused);
+  });
+
   test('is that the subscriber has opted out, when it is one of the codes that are set', async () => {
     const optedOut = parseOptedOutCodes('0x0455,0x58');
     if (typeof optedOut === 'string') throw new Error(optedOut);
@@ -205,6 +216,11 @@ describe('a long message of which a part is not taken', () => {
       code: 'smpp_0x0b',
       message: 'Part 3 of 3 was refused: The destination address is invalid',
     });
+  });
+
+  test('is rejected when the sender is refused with a later part, since its first was taken', async () => {
+    const smsc = await refused(0x0a, (part) => part === 2);
+    expect(await one(open(smsc), message(LONG))).toMatchObject({ kind: 'rejected', code: 'smpp_0x0a' });
   });
 
   test('has that part offered again while the centre says "later"', async () => {
