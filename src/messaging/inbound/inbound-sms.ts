@@ -29,8 +29,9 @@ import {
  * Handles what subscribers write back (api.md 9), for every carrier; the one entry is `sinkOf`.
  *
  * The changes of a message, its event and the pending reply are in one transaction with the row that remembers
- * it. Killed before the commit, the carrier brings it again. Killed after it, the repetition changes nothing,
- * and a sweep sends the pending reply as the same message. The suppression thus never waits for its reply.
+ * it. Killed before the commit, the carrier brings it again. Killed after it, the repetition changes nothing, and a sweep sends
+ * the pending reply as the same message. SMPP alone has no ids, so that there it counts twice (docs/sms.md). The suppression thus
+ * never waits for its reply.
  */
 export interface InboundMessages {
   /** Resolves when the messages are stored, and the senders of a STOP are suppressed. */
