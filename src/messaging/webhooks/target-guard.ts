@@ -89,8 +89,8 @@ async function resolveName(name: string): Promise<string[]> {
  * - `public`: every address that is routed on the internet.
  * - `private`: this machine and private networks; for installations that allow it, because receivers may be
  * there.
- * - `never`: link-local addresses with the metadata services, multicast, and addresses that no receiver can
- * have.
+ * - `never`: link-local addresses and others with the services of a cloud's machines, multicast, and addresses that no receiver
+ * can have.
  */
 type AddressKind = 'public' | 'private' | 'never';
 
@@ -107,16 +107,20 @@ const NEVER = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ];
+/** Services of Azure and Alibaba Cloud for their machines, which stand among public and private addresses. */
+const CLOUD = ['168.63.129.16/32', '100.100.100.200/32'];
 const PRIVATE_6 = ['::1/128', 'fc00::/7'];
-/** Exceptions within the routed part of the address space; everything outside that part is `never`. */
+/** Metadata of Amazon and Google. */
+const CLOUD_6 = ['fd00:ec2::254/128', 'fd20:ce::254/128'];
+/** Exceptions within the routed part of the address space; what is outside that part and not private is `never`. */
 const NEVER_6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 /** The last 32 bits are an IPv4 address, which decides: mapped addresses, and those that a NAT64 translates. */
 const HOLDS_IPV4 = ['::ffff:0:0/96', '64:ff9b::/96'];
 
 const isPrivate = listOf(PRIVATE, 'ipv4');
-const isNever = listOf(NEVER, 'ipv4');
+const isNever = listOf([...NEVER, ...CLOUD], 'ipv4');
 const isPrivate6 = listOf(PRIVATE_6, 'ipv6');
-const isNever6 = listOf(NEVER_6, 'ipv6');
+const isNever6 = listOf([...NEVER_6, ...CLOUD_6], 'ipv6');
 const isRouted6 = listOf(['2000::/3'], 'ipv6');
 
 export function kindOfAddress(address: string): AddressKind {
@@ -126,8 +130,9 @@ export function kindOfAddress(address: string): AddressKind {
   if (version !== 6 || address.includes('%')) return 'never';
   const ipv4 = heldIpv4(address);
   if (ipv4 !== undefined) return kindOfAddress(ipv4);
+  if (isNever6(address)) return 'never';
   if (isPrivate6(address)) return 'private';
-  return isRouted6(address) && !isNever6(address) ? 'public' : 'never';
+  return isRouted6(address) ? 'public' : 'never';
 }
 
 function listOf(networks: readonly string[], family: 'ipv4' | 'ipv6'): (address: string) => boolean {
