@@ -159,6 +159,8 @@ async function deleteEnded(db: Kysely<MessagingTables>, nowMs: number): Promise<
       delete from webhook_deliveries where id = any(array(
         select id from webhook_deliveries
         where due_at is null and state = ${state} and created_at < ${before(days)}::timestamptz
+          -- The index is by creation, and few end days later: after retries, or after their endpoint was enabled again.
+          and coalesce(last_attempt_at, created_at) < ${before(days)}::timestamptz
         order by created_at limit ${LIMITS.retentionRows}))`.execute(db);
     deleted += Number(numAffectedRows ?? 0);
   }

@@ -27,13 +27,21 @@ describeWithDatabase('clearing away of webhooks', (database) => {
     return (await rig.webhooks.create(rig.workspaceId, input)).webhook.id;
   };
 
-  async function insert(webhookId: string, state: 'pending' | 'delivered' | 'failed', days: number) {
+  const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS);
+  async function insert(
+    webhookId: string,
+    state: 'pending' | 'delivered' | 'failed',
+    days: number,
+    endedDays = days,
+  ) {
     const id = newId('whd');
-    const created_at = new Date(Date.now() - days * DAY_MS);
+    const created_at = daysAgo(days);
     const due_at = state === 'pending' ? created_at : null;
+    const row = { id, webhook_id: webhookId, type: 'webhook.test', body: '{}', state, created_at, due_at };
+    const last_attempt_at = state === 'pending' ? null : daysAgo(endedDays);
     await rig.db
       .insertInto('webhook_deliveries')
-      .values({ id, webhook_id: webhookId, type: 'webhook.test', body: '{}', state, created_at, due_at })
+      .values({ ...row, last_attempt_at })
       .execute();
     return id;
   }
@@ -47,6 +55,15 @@ describeWithDatabase('clearing away of webhooks', (database) => {
     ];
     await insert(id, 'delivered', 3.1);
     await insert(id, 'failed', 31);
+    await expiry.sweep();
+    expect((await rig.deliveries(id)).map((delivery) => delivery.id).sort()).toEqual(kept.sort());
+  });
+
+  test('the days count from the last attempt, which may come days after the event', async () => {
+    const id = await create();
+    const kept = [await insert(id, 'delivered', 9, 2.9), await insert(id, 'failed', 40, 29)];
+    await insert(id, 'delivered', 9, 3.1);
+    await insert(id, 'failed', 40, 31);
     await expiry.sweep();
     expect((await rig.deliveries(id)).map((delivery) => delivery.id).sort()).toEqual(kept.sort());
   });
