@@ -137,8 +137,8 @@ const FOLDERS = [
       '^src/storage/with-first-change',
       '^src/temporal/',
       '^src/startup-error',
-      // Only a carrier's own adapter can tell which callbacks are the carrier's.
-      '^src/providers/(vendor|mail-events)/',
+      // Only a carrier's own adapter can tell which callbacks are the carrier's, and what its codes say.
+      '^src/providers/(vendor/|mail-events/|smpp/statuses)',
     ],
     types: [
       '^src/storage/storage',

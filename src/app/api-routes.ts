@@ -212,6 +212,7 @@ function messagingRoutes(parts: ApiParts, stops: Stops): Routes {
       secret: parts.inboundSecret,
       takeReceipts: delivery.receiptsOf('kannel'),
       takeInbound: delivery.inboundOf('kannel'),
+      sendersRefused: (receipts) => delivery.sendersRefused('kannel', receipts),
       optedOut: parts.smsOptedOut,
     }),
     inboundVendorRoutes(vendorsOf(parts)),

@@ -6,6 +6,7 @@ import { DomainError } from '../domain/errors';
 import { NO_OPTED_OUT_CODES, OPTED_OUT, type OptedOutCodes } from '../domain/opted-out-codes';
 import { hashSecret, matchesHash } from '../messaging/access/secrets';
 import type { InboundSink, Receipt, ReceiptSink } from '../providers/provider';
+import { ABOUT_SENDER } from '../providers/smpp/statuses';
 import { answered, EXAMPLE } from './openapi/examples';
 import { json, type Operation } from './openapi/operation';
 import { OPEN } from './request/access';
@@ -16,6 +17,8 @@ export interface InboundKannelDeps {
   secret: string;
   takeReceipts: ReceiptSink;
   takeInbound: InboundSink;
+  /** Receipts by which the centre refuses the senders of their messages. */
+  sendersRefused(receipts: readonly { id: string | undefined; code: string }[]): Promise<void>;
   /** The operator's codes for an opted-out subscriber. */
   optedOut?: OptedOutCodes | undefined;
 }
@@ -47,6 +50,8 @@ async function take(deps: InboundKannelDeps, report: z.output<typeof kannelRepor
   if (dlr !== undefined) {
     const receipt = receiptOf(report, Number(dlr), deps.optedOut ?? NO_OPTED_OUT_CODES);
     if (receipt) await deps.takeReceipts([receipt]);
+    if (receipt?.code !== undefined && ABOUT_SENDER.has(receipt.code))
+      await deps.sendersRefused([{ id, code: receipt.code }]);
     return answer(200, 'Taken', { receipts: receipt ? 1 : 0, inbound: 0 });
   }
   if (from === undefined || to === undefined) {

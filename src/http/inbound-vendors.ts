@@ -82,10 +82,7 @@ async function take(deps: InboundVendorsDeps, request: Request, reply: FastifyRe
     throw new DomainError('dependency_down', text, { retryAfterSeconds: 1 });
   }
   await deps.receiptsOf(account.provider)(reading.receipts);
-  await deps.sendersRefused(
-    { accountId: account.id, provider: account.provider },
-    refusalsAmong(vendor.kind, reading),
-  );
+  await deps.sendersRefused(account.provider, refusalsAmong(vendor.kind, reading));
   for (const facts of reading.calls) await hear(deps, vendor, account, facts);
   await deps.inboundOf(account.provider)(reading.inbound);
   return reply.type(reading.reply.type).send(reading.reply.body);

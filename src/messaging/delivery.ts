@@ -80,11 +80,11 @@ export interface Delivery {
   carriersChanged(): Promise<void>;
   /** Why nothing is handed over by an account in this process, if it could not be opened. */
   accountFault(accountId: string): string | undefined;
-  /** Receipts in which the carrier refuses the senders of messages that it had taken. */
-  sendersRefused(
-    account: { accountId: string; provider: string },
-    receipts: readonly RefusedByReceipt[],
-  ): Promise<void>;
+  /**
+   * Receipts in which the carrier refuses the senders of messages that it had taken. `provider` is a kind alone where its receipts
+   * name no account.
+   */
+  sendersRefused(provider: string, receipts: readonly RefusedByReceipt[]): Promise<void>;
   /**
    * Before any message is sent, finds what the carriers cannot do of it. Throws `not_found` for an unknown
    * template.
@@ -288,11 +288,11 @@ class MessageDelivery implements Delivery {
     return this.carriers && unable ? findInabilities(wish, this.carriers.reachOf(question), unable) : [];
   };
 
-  readonly sendersRefused: Delivery['sendersRefused'] = async ({ accountId, provider }, refusals) => {
+  readonly sendersRefused: Delivery['sendersRefused'] = async (provider, refusals) => {
     const open = (await refusedSenders(this.requestDb, provider, refusals)).filter(
-      (one) => this.carriers?.isClosed(accountId, one) === false,
+      (one) => this.carriers?.isClosed(one.accountId, one) === false,
     );
-    for (const refused of open) await closeSender(this.requestDb, { accountId, ...refused });
+    for (const refused of open) await closeSender(this.requestDb, refused);
     if (open.length > 0) await this.carriers?.refresh();
   };
 

@@ -20,6 +20,7 @@ describe('/inbound/kannel/{secret}', () => {
   let base: string;
   let receipts: Receipt[];
   let inbound: InboundSms[];
+  let refused: { id?: string | undefined; code: string }[];
   let refuse: Error | undefined;
 
   beforeAll(async () => {
@@ -35,6 +36,7 @@ describe('/inbound/kannel/{secret}', () => {
             receipts.push(...batch);
           },
           takeInbound: async (batch) => void inbound.push(...batch),
+          sendersRefused: async (batch) => void refused.push(...batch),
           optedOut: codesOf('0x455,451'),
         }),
       ],
@@ -44,7 +46,7 @@ describe('/inbound/kannel/{secret}', () => {
   });
   afterAll(() => app.close());
   beforeEach(() => {
-    [receipts, inbound, refuse] = [[], [], undefined];
+    [receipts, inbound, refused, refuse] = [[], [], [], undefined];
   });
 
   async function tell(query: Record<string, string>, { secret = 'the-secret', method = 'GET' } = {}) {
@@ -76,6 +78,13 @@ describe('/inbound/kannel/{secret}', () => {
     const { status, data } = await tell({ id: 'msg_1', dlr, answer, time: '1795255200' });
     expect([status, data]).toEqual([200, { receipts: 1, inbound: 0 }]);
     expect(receipts).toEqual([{ id: 'msg_1', at: '2026-11-21T10:00:00.000Z', ...expected }]);
+  });
+
+  test('a refusal of the sender is one of all its messages, and that of a recipient is not', async () => {
+    for (const answer of ['NACK/0x0000000b/Invalid Destination Address', 'NACK/0x0000000a/Invalid Source'])
+      expect((await tell({ id: 'msg_1', dlr: '16', answer })).status).toBe(200);
+    expect(receipts.map(({ code }) => code)).toEqual(['smpp_0x0b', 'smpp_0x0a']);
+    expect(refused).toEqual([{ id: 'msg_1', code: 'smpp_0x0a' }]);
   });
 
   test.each(['4', '8', '32'])('takes kind %s for no news', async (dlr) => {

@@ -23,6 +23,7 @@ async function startInbound() {
         secret: 'secret',
         takeReceipts: (receipts) => sink(receipts),
         takeInbound: async (messages) => void received.inbound.push(...messages),
+        sendersRefused: async () => undefined,
       }),
     ],
   });

@@ -1,4 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
+import { accountIdOf, isOfKind } from '../../domain/account';
 import type { Channel } from '../../domain/channel';
 import { LIMITS } from '../../domain/limits';
 import { routeSender } from '../../domain/route';
@@ -203,12 +204,15 @@ export interface RefusedByReceipt {
   code: string;
 }
 
-/** The senders of these messages, and when each was handed over. Messages of other accounts are passed over. */
+/**
+ * The senders of these messages, at the accounts that carried them, and when each was handed over. A kind whose receipts name no
+ * account stands for all of its accounts; messages of other providers are passed over.
+ */
 export async function refusedSenders(
   db: Kysely<MessagingTables>,
   provider: string,
   receipts: readonly RefusedByReceipt[],
-): Promise<{ channel: Channel; from: string; code: string; message: string; handedOverAt: string }[]> {
+): Promise<SenderRefusal[]> {
   if (receipts.length === 0) return [];
   const { rows } = await sql<RefusedRow>`
     select m.channel, m.from_address as "from", r.code, m.history, m.provider, m.attempt
@@ -221,15 +225,17 @@ export async function refusedSenders(
       select r.id as id union
       select message_id from ${carriersMessages(sql`${provider}`, sql`r.provider_id`)} k
     ) found on true
-    join messages m on m.id = found.id and m.provider = ${provider}
+    join messages m on m.id = found.id and m.provider is not null
   `.execute(db);
-  return rows.map(({ channel, from, code, ...row }) => ({
-    ...{ channel, from, code },
-    message: 'Refused in a receipt, after the message was taken',
-    handedOverAt:
-      eventsOf(row).findLast(({ type }) => type === 'sent' || type === 'unknown')?.at ??
-      new Date().toISOString(),
-  }));
+  return rows
+    .filter((row) => isOfKind(row.provider, provider))
+    .map(({ channel, from, code, ...row }) => ({
+      ...{ accountId: accountIdOf(row.provider, channel), channel, from, code },
+      message: 'Refused in a receipt, after the message was taken',
+      handedOverAt:
+        eventsOf(row).findLast(({ type }) => type === 'sent' || type === 'unknown')?.at ??
+        new Date().toISOString(),
+    }));
 }
 
 interface RefusedRow {
@@ -237,6 +243,6 @@ interface RefusedRow {
   from: string;
   code: string;
   history: readonly StoredEvent[];
-  provider: string | null;
+  provider: string;
   attempt: number;
 }

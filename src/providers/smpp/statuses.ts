@@ -64,6 +64,14 @@ export const TEMPORARY_APPLICATION_ERROR = 0x64;
 
 export const statusCode = (status: number): string => `smpp_0x${status.toString(16).padStart(2, '0')}`;
 
+/** Codes of refusals of the sender, which receipts may bring too. */
+export const ABOUT_SENDER: ReadonlySet<string> = new Set(
+  Object.keys(STATUSES)
+    .map(Number)
+    .filter((status) => STATUSES[status]?.class === 'sender')
+    .map((status) => statusCode(status)),
+);
+
 /** Codes of refusals that are not about the message, but about what it was accompanied by. */
 export const ABOUT_TLVS: ReadonlySet<string> = new Set([0xc0, 0xc1, 0xc2, 0xc4].map(statusCode));
 

@@ -131,20 +131,34 @@ describeWithDatabase('senders that an account refuses', (database) => {
       await delivery.accept(rig.workspaceId, rig.sms(uid, { from: REFUSED }));
       await until('it is sent', () => sent(uid));
     }
-    const account = { accountId: first.id, provider: carriers.of(first).name };
+    const provider = carriers.of(first).name;
     const refusal = (uid: string) => [{ providerId: `p:${uid}`, code: '30034' }];
-    await delivery.sendersRefused({ ...account, provider: 'http:another' }, refusal('early'));
+    await delivery.sendersRefused('http:another', refusal('early'));
     expect(await closedAt(first)).toEqual([]);
-    await delivery.sendersRefused(account, refusal('early'));
+    await delivery.sendersRefused(provider, refusal('early'));
     expect(await closedAt(first)).toMatchObject([{ sender: REFUSED, code: '30034' }]);
     await owner.accounts.reopen(first.id, {});
     await delivery.carriersChanged();
-    await delivery.sendersRefused(account, refusal('late'));
+    await delivery.sendersRefused(provider, refusal('late'));
     expect(await closedAt(first)).toEqual([]);
     await delivery.accept(rig.workspaceId, rig.sms('after', { from: REFUSED }));
     await until('it is sent', () => sent('after'));
-    await delivery.sendersRefused(account, refusal('after'));
+    await delivery.sendersRefused(provider, refusal('after'));
     expect(await closedAt(first)).toMatchObject([{ sender: REFUSED }]);
+  });
+
+  test('a receipt that names no account closes it where its message was carried', async () => {
+    await route(false);
+    const { delivery, carriers } = await start();
+    carriers.of(first).script = ({ uid }) => ({ kind: 'accepted', providerId: `p:${uid}` });
+    await delivery.accept(rig.workspaceId, rig.sms('refused', { from: REFUSED }));
+    await until('it is sent', () => sent('refused'));
+    const { id } = (await delivery.track(rig.workspaceId, 'refused')) as { id: string };
+    await delivery.sendersRefused('kannel', [{ id, code: 'smpp_0x0a' }]);
+    expect(await closedAt(first)).toEqual([]);
+    await delivery.sendersRefused('http', [{ id, code: 'smpp_0x0a' }]);
+    expect(await closedAt(first)).toMatchObject([{ sender: REFUSED, code: 'smpp_0x0a' }]);
+    expect(await closedAt(second)).toEqual([]);
   });
 
   test('nothing is left of it when its account is deleted', async () => {
