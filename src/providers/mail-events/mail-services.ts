@@ -65,7 +65,11 @@ function receiptOf(event: Record<string, unknown>): Receipt | undefined {
       const told = objectOf(event.complaint);
       // A person took it back.
       if (told.complaintFeedbackType === 'not-spam') return undefined;
-      return complaint(id, timeIn(told.timestamp));
+      const at = timeIn(told.timestamp);
+      // One of before: SES took this mail and did not try to send it.
+      if (told.complaintSubType === 'OnAccountSuppressionList')
+        return { id, type: 'undelivered', code: 'complaint', at };
+      return complaint(id, at);
     }
     case 'Reject':
       return { id, type: 'rejected', code: 'rejected_by_ses', at: timeIn(mail.timestamp) };

@@ -373,6 +373,13 @@ describe('events of mail services', () => {
         { type: 'delivered', code: 'complaint' },
       ],
       [{ eventType: 'Complaint', complaint: { complaintFeedbackType: 'not-spam' } }, undefined],
+      [
+        {
+          eventType: 'Complaint',
+          complaint: { complaintSubType: 'OnAccountSuppressionList', timestamp: AT },
+        },
+        { type: 'undelivered', code: 'complaint' },
+      ],
       [{ eventType: 'Open' }, undefined],
     ])('%j is read', async (event, expected) => {
       expect(await send(told(event))).toBe(200);
