@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { recipientFinding } from '../../domain/delivery-codes';
 import type { Receipt } from '../provider';
 import { isAboutSender } from '../smtp/smtp-codes';
-import { parseReply } from '../smtp/smtp-reply';
+import { reportedCode } from '../smtp/smtp-reply';
 import {
   complaint,
   delivered,
@@ -76,8 +76,7 @@ function failed(id: string, event: Record<string, unknown>, at: string | undefin
   if (reason === 'suppress-bounce') return hardBounce(id, undefined, at);
   const status = objectOf(event['delivery-status']);
   const words = textOf(status.message);
-  // Not every event has the code apart from the host's words, which begin with it.
-  const enhanced = textOf(status['enhanced-code']) || parseReply(`${status.code} ${words}`)?.enhanced;
+  const enhanced = reportedCode(textOf(status['enhanced-code']), words);
   const isHard =
     enhanced === undefined
       ? reason === 'bounce' && BY_ITSELF.has(Number(status.code))

@@ -243,6 +243,8 @@ describe('events of mail services', () => {
       ['5.7.1 [192.0.2.7] This message is likely unsolicited', '5.7.1'],
       ['5.1.0 <news@example.org>: Sender address rejected: User unknown', 'bounced'],
       ['5.1.1 The account that you tried to reach does not exist', '5.1.1'],
+      ['550 5.7.1 This message is likely unsolicited', '5.7.1'],
+      ['Message blocked by our policy (5.7.1)', '5.7.1'],
     ])('a bounce without a code of its own is read by the words of the host: %s', async (message, code) => {
       const status = { code: 550, message };
       const data = { event: 'failed', severity: 'permanent', reason: 'bounce', 'delivery-status': status };
