@@ -71,10 +71,12 @@ function codeOf(about: Map<string, string> | undefined, reply: string | undefine
   return found?.startsWith('5.1.') && isAboutSender(words) ? reply : found;
 }
 
-/** Every kind of feedback is a complaint, except `not-spam`. */
+/** Kinds of feedback that are no complaint: praise, and what a host reports by itself of a signature that failed (RFC 6591). */
+const NO_COMPLAINT: ReadonlySet<string | undefined> = new Set(['not-spam', 'auth-failure']);
+
 function complaintOf(feedback: string, original: string | undefined) {
   const fields = fieldsOf(feedback);
-  if (fields.get('feedback-type')?.toLowerCase() === 'not-spam') return { kind: 'other' as const };
+  if (NO_COMPLAINT.has(fields.get('feedback-type')?.toLowerCase())) return { kind: 'other' as const };
   const returned = fields.get('original-mail-from') ?? fieldsOf(original ?? '').get('return-path');
   return { kind: 'complaint' as const, returnPath: /^[^<]*<([^<>]*)>/.exec(returned ?? '')?.[1] ?? returned };
 }

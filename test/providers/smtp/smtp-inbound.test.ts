@@ -136,6 +136,14 @@ describe('the listener for mail about mail', () => {
     expect(receipts).toMatchObject([{ id: ID, type: 'delivered', code: 'complaint' }]);
   });
 
+  test('a report by a host about a signature that failed is no complaint of a person', async () => {
+    const from = 'dmarc@provider.example';
+    const report = feedback('auth-failure', 'Auth-Failure: dmarc\r\n');
+    for (const to of ['fbl@bounces.example.org', paths.addressFor(ID)])
+      expect(await bring(to, report, { from })).toBe('250');
+    expect(receipts).toEqual([]);
+  });
+
   test('praise is no complaint, and neither is one with a path somebody made up', async () => {
     const from = 'fbl@provider.example';
     await bring('fbl@bounces.example.org', feedback('not-spam', ''), { from });
