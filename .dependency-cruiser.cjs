@@ -69,7 +69,7 @@ const FOLDERS = [
   {
     name: 'providers',
     at: '^src/providers/',
-    values: ['^src/domain/', '^src/certificate'],
+    values: ['^src/domain/', '^src/certificate', '^src/thread'],
     types: ['^src/log'],
     why: 'a provider is handed everything it needs and knows nobody',
   },
@@ -114,7 +114,7 @@ const FOLDERS = [
   {
     name: 'gateway',
     at: '^src/gateway/',
-    values: ['^src/domain/', '^src/startup-error'],
+    values: ['^src/domain/', '^src/startup-error', '^src/thread'],
     types: ['^src/contracts/', '^src/config', '^src/log'],
     why: 'a client of any service that fulfils the specification, not of our own in particular',
   },
