@@ -62,6 +62,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
         'keepPaused',
         'withdrawRun',
         'reopenRun',
+        'cancelFailedRuns',
         'cancelFailedRun',
         'hasShards',
         'liveRunsOf',

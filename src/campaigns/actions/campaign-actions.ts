@@ -10,7 +10,7 @@ import type { CampaignTables } from '../model/tables';
 import { frozenShards } from '../runs/run-end';
 import {
   addressOf,
-  cancelFailedRun,
+  cancelFailedRuns,
   controlLiveRuns,
   insertRun,
   liveRunsOf,
@@ -202,15 +202,14 @@ async function control(
     if (!(await frozenShards(tx, run.id))) await requireLists(tx, workspaceId, contactListIds);
     return { launch: await reopenRun(tx, run) };
   }
-  if (action === 'cancel' && run?.phase === 'failed') {
-    const launch = await cancelFailedRun(tx, run);
-    return launch ? { launch } : {};
-  }
-  if (!run || !isLive(run.phase)) return {};
   const { to, from } = CONTROL[action];
-  const told = await controlLiveRuns(tx, id, to, from);
-  // A run that waits for its start reads its control when it begins, and cannot be signalled before.
-  return stage === 'started' && told.length > 0 ? { controlChanged: told } : {};
+  const told = run && isLive(run.phase) ? await controlLiveRuns(tx, id, to, from) : [];
+  const takenBack = action === 'cancel' ? await cancelFailedRuns(tx, id) : [];
+  return {
+    // A run that waits for its start reads its control when it begins, and cannot be signalled before.
+    ...(stage === 'started' && told.length > 0 ? { controlChanged: told } : {}),
+    ...(takenBack.length > 0 ? { takenBack } : {}),
+  };
 }
 
 /** When a campaign is to start, if that is not now. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
+import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../model/dependencies';
@@ -15,6 +16,9 @@ export interface CarryOutDeps {
   holds?: CampaignHolds | undefined;
   log: Log;
 }
+
+/** A recurring campaign may have as many failed occurrences as it had days. */
+const LAUNCHES_AT_ONCE = 8;
 
 /** Carries a committed change out of the database. If the process is killed before, the reconcilers do it within a minute. */
 export function createCarryOut(deps: CarryOutDeps) {
@@ -55,10 +59,15 @@ class CarryOut {
     wanted: { holds: boolean },
   ): Promise<void> => {
     await this.launch(workspaceId, campaignId, effects);
-    if (!effects.controlChanged) return;
+    const { controlChanged = [], takenBack = [] } = effects;
+    if (controlChanged.length + takenBack.length === 0) return;
     const answerBy = delay(LIMITS.controlAnswerMs);
     if (wanted.holds) await Promise.race([this.holdNow(workspaceId, campaignId), answerBy]);
-    await this.tellRuns(effects.controlChanged, answerBy);
+    const launching = inParallel(takenBack, LAUNCHES_AT_ONCE, (launch) =>
+      this.launch(workspaceId, campaignId, { launch }),
+    );
+    await Promise.race([launching, answerBy]);
+    await this.tellRuns(controlChanged, answerBy);
   };
 
   /** If this fails, the reconciler that runs every minute repeats it, and takes what is due in the meantime. */

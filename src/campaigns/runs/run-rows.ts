@@ -83,8 +83,8 @@ export async function withdrawRun(
 /**
  * Starts an ended run again: with sending if a part of its audience can be sent, otherwise with planning. Its
  * former end and reason are cleared. A new workflow is launched after the commit, because the former one may
- * still be about to close. A run that is reopened only to be canceled takes back what it had not sent. One that failed at
- * a closed gate goes past it, as one that is resumed there: its stages would never go on.
+ * still be about to close. A run that is reopened only to be canceled takes back what it had not sent, and keeps the reason
+ * why it failed. One that failed at a closed gate goes past it, as one that is resumed there: its stages would never go on.
  */
 export async function reopenRun(
   tx: Transaction<CampaignTables>,
@@ -94,17 +94,43 @@ export async function reopenRun(
   const launch = run.launches + 1;
   await sql`
     update runs r set phase = case when ${hasShards} then 'running' else 'planning' end, control = ${control},
-      reason = null, own_reason = null, finished_at = null, launches = ${launch}, workflow_id = ${campaignRunWorkflowId(run.id, launch)}
+      reason = case when ${control} = 'cancel' then reason end, own_reason = null, finished_at = null, launches = ${launch}, workflow_id = ${campaignRunWorkflowId(run.id, launch)}
     where id = ${run.id}`.execute(tx);
   if (control === 'run') await passGates(tx, [run.id]);
   return { runId: run.id, launch };
 }
 
-/** Cancels a failed run for good. If freezing had not begun, there are no recipients and nothing to take back. */
-export async function cancelFailedRun(
+/**
+ * Cancels a campaign's failed runs for good, and returns those that have something to take back. A recurring campaign may
+ * have several: the service may hand over what an older one left there, because a newer one released the hold.
+ * Retention has deleted the recipients of some, which have nothing left.
+ */
+export async function cancelFailedRuns(
+  tx: Transaction<CampaignTables>,
+  campaignId: string,
+): Promise<RunAddress[]> {
+  const failed = await tx
+    .selectFrom('runs')
+    .select(['id', 'launches', 'reason'])
+    .where('campaign_id', '=', campaignId)
+    .where('phase', '=', 'failed')
+    .where('recipients_deleted_at', 'is', null)
+    .orderBy('number', 'desc')
+    .forUpdate()
+    .execute();
+  const takenBack: RunAddress[] = [];
+  for (const run of failed) {
+    const launch = await cancelFailedRun(tx, run);
+    if (launch) takenBack.push(launch);
+  }
+  return takenBack;
+}
+
+/** If freezing had not begun, there are no recipients and nothing to take back. */
+async function cancelFailedRun(
   tx: Transaction<CampaignTables>,
   run: { id: string; launches: number; reason: string | null },
-): Promise<{ runId: string; launch: number } | undefined> {
+): Promise<RunAddress | undefined> {
   const launch = await reopenRun(tx, run, 'cancel');
   const { rows } = await sql<{ begun: boolean }>`
     select ${hasShards} or exists (select from audience_freezes f where f.run_id = r.id) as begun

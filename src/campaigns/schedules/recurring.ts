@@ -15,7 +15,7 @@ import { databaseNow } from '../model/database-now';
 import type { CampaignTables } from '../model/tables';
 import {
   addressOf,
-  cancelFailedRun,
+  cancelFailedRuns,
   controlLiveRuns,
   insertLeftOut,
   insertRun,
@@ -44,6 +44,8 @@ export interface ScheduleChange {
   launch?: RunAddress & { startAt?: Date | undefined };
   /** Has at least one run: without any, there is nothing to hold either. */
   controlChanged?: RunAddress[];
+  /** Failed runs that are launched once more, to take back what they left at the service. */
+  takenBack?: RunAddress[];
   /** Temporal's schedule must be updated. */
   schedule?: boolean;
 }
@@ -83,19 +85,18 @@ export async function steerSchedule(
   campaign: Campaign,
   action: Action,
 ): Promise<ScheduleChange> {
-  const { id, stage, run } = campaign;
+  const { id, stage } = campaign;
   if (action === 'start') {
     if ((await liveRunsOf(tx, id)).length > 0) return {};
     return { launch: { runId: await insertRun(tx, { id, workspaceId }, 'scheduled'), launch: 1 } };
   }
   let told: RunAddress[] | undefined;
-  let launch: RunAddress | undefined;
+  let takenBack: RunAddress[] = [];
   if (action === 'cancel') {
     await endSchedule(tx, id);
     if (stage !== 'canceled') await setStage(tx, id, 'canceled');
     told = await controlLiveRuns(tx, id, 'cancel', ['run', 'pause', 'fail']);
-    // No later occurrence comes to release what the service holds of it, so that it is taken back.
-    if (run?.phase === 'failed') launch = await cancelFailedRun(tx, run);
+    takenBack = await cancelFailedRuns(tx, id);
   }
   if (action === 'pause' && stage === 'scheduled') {
     await setStage(tx, id, 'held');
@@ -112,7 +113,7 @@ export async function steerSchedule(
   told ??= (await liveRunsOf(tx, id)).map(addressOf);
   return {
     schedule: true,
-    ...(launch ? { launch } : {}),
+    ...(takenBack.length > 0 ? { takenBack } : {}),
     ...(told.length > 0 ? { controlChanged: told } : {}),
   };
 }

@@ -1,12 +1,16 @@
 /** Proves what becomes of an occurrence that did not reach all of its recipients: it is sent again, or taken back. */
 
 import { type Kysely, sql } from 'kysely';
+import { createCarryOut } from '../../../src/campaigns/actions/carry-out';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { beginRun } from '../../../src/campaigns/runs/runs';
+import { createLog } from '../../../src/log';
 import { describeWithDatabase } from '../../support/storage';
 import { dailyCampaign, finishRun } from './daily-campaign';
+
+const DAY_MS = 86_400_000;
 
 describeWithDatabase("a recurring campaign's newest occurrence", (database) => {
   let db: Kysely<CampaignTables>;
@@ -95,9 +99,60 @@ describeWithDatabase("a recurring campaign's newest occurrence", (database) => {
     });
     await beginRun(db, runId);
     await sql`update runs set phase = 'failed', control = 'fail' where id = ${runId}`.execute(db);
-    expect(await act('cancel')).toEqual({ schedule: true, launch: { runId, launch: 2 } });
+    expect(await act('cancel')).toEqual({ schedule: true, takenBack: [{ runId, launch: 2 }] });
     expect((await campaign()).phase).toBe('canceled');
     expect(await runs()).toMatchObject([{ phase: 'running', control: 'cancel' }]);
     expect(await act('cancel')).toMatchObject({ controlChanged: [{ runId, launch: 2 }] });
+  });
+
+  test('takes back what each failed occurrence did not send, also where newer ones have ended since', async () => {
+    const { take, first, campaign, act, runs, campaignId, workspaceId } = await daily();
+    const { contactListIds } = await campaign();
+    const failed: string[] = [];
+    for (const day of [0, 1, 2]) {
+      const { runId } = (await take(first + day * DAY_MS)) as { runId: string };
+      await freezeAudience(db, {
+        ...{ runId, workspaceId, channel: 'sms' as const, contactListIds },
+        ...{ placeholders: [], campaignParams: {} },
+      });
+      await beginRun(db, runId);
+      await sql`update runs set phase = 'failed', control = 'fail', reason = 'invalid_client: it refuses us' where id = ${runId}`.execute(
+        db,
+      );
+      failed.push(runId);
+    }
+    const { runId: newest } = (await take(first + 3 * DAY_MS)) as { runId: string };
+    await finish(newest);
+    // Retention has deleted the recipients of the first: nothing of it is left to take back.
+    await sql`update runs set recipients_deleted_at = now() where id = ${failed[0]}`.execute(db);
+    const takenBack = failed.slice(1).map((runId) => ({ runId, launch: 2 }));
+    const done: string[] = [];
+    const { carryOut } = createCarryOut({
+      db,
+      log: createLog('silent'),
+      launcher: {
+        launch: async ({ runId, launch }) => void done.push(`launch ${runId} ${launch}`),
+        controlChanged: async () => undefined,
+      },
+      holds: {
+        hold: async (_, id) => void done.push(`hold ${id}`),
+        release: async (_, id) => void done.push(`release ${id}`),
+      },
+    });
+
+    const effects = await act('cancel');
+    expect(effects).toEqual({ schedule: true, takenBack: expect.arrayContaining(takenBack) });
+    await carryOut(workspaceId, campaignId, effects, { holds: true });
+    // Held before anything else: the service may be about to hand over what an occurrence left there.
+    expect(done[0]).toBe(`hold ${campaignId}`);
+    expect(done.slice(1).sort()).toEqual(takenBack.map(({ runId }) => `launch ${runId} 2`).sort());
+    expect((await campaign()).phase).toBe('canceled');
+    const reason = 'invalid_client: it refuses us';
+    expect(await runs()).toMatchObject([
+      { phase: 'failed', control: 'fail' },
+      { phase: 'running', control: 'cancel', reason },
+      { phase: 'running', control: 'cancel', reason },
+      { phase: 'completed' },
+    ]);
   });
 });
