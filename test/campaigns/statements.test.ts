@@ -105,6 +105,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
     'runs/ledger.ts': ['isOurs', 'offerChunk', 'resolvePage', 'fencedUpdate'],
     'stops/expire-overdue.ts': ['expireSome', 'takeOverdue'],
     'watch/run-facts.ts': ['FACTS', 'STAGE', 'NEXT_DUE'],
+    'actions/old-holds.ts': ['mayGoOn'],
   },
   'it looks at all workspaces, and answers nothing that a caller sees': {
     'calls/call-reconciler.ts': ['LaunchedCalls', 'progressOf'],

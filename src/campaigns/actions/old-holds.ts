@@ -2,14 +2,15 @@ import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
 import type { CleanupStep } from '../../storage/periodic-cleanup';
-import { lockCampaign } from '../model/campaign-record';
+import { lockCampaign, phaseExpression } from '../model/campaign-record';
 import type { HeldMessages } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 
 /**
  * Ends the holds of campaigns that were canceled a day ago, and of failed ones whose recipients retention has deleted, so
  * that they can no longer be resumed. The service would otherwise keep them for ever. A process that was frozen may have
- * offered messages after the cancel. They wait behind the hold, and are canceled first.
+ * offered messages after the cancel. They wait behind the hold, and are canceled first. The day counts from the end of the
+ * campaign's last occurrence, because the hold is one for all of them.
  *
  * The campaign is locked meanwhile, so that no occurrence begins whose messages would be canceled, and no pause whose hold
  * would be removed. Killed before the note, the next sweep does the same again. Each sweep makes a step of its own, which
@@ -45,10 +46,12 @@ interface HeldRun extends Place {
   campaignId: string;
 }
 
-/** SQL: a run that goes on, or that an action can bring back. */
+/** SQL: a run that goes on, or that an action can bring back. None brings back an occurrence of a canceled campaign. */
 const mayGoOn = (run: string) =>
   sql<boolean>`${sql.ref(`${run}.phase`)} not in ('completed', 'canceled')
-    and (${sql.ref(`${run}.phase`)} <> 'failed' or ${sql.ref(`${run}.recipients_deleted_at`)} is null)`;
+    and (${sql.ref(`${run}.phase`)} <> 'failed' or ${sql.ref(`${run}.recipients_deleted_at`)} is null and not exists (
+      select from campaigns c left join runs r on r.id = c.current_run
+      where c.id = ${sql.ref(`${run}.campaign_id`)} and ${phaseExpression} = 'canceled'))`;
 
 async function heldAfterEnd(db: Kysely<CampaignTables>, after: Place | undefined): Promise<HeldRun[]> {
   const { rows } = await sql<HeldRun>`
@@ -60,6 +63,8 @@ async function heldAfterEnd(db: Kysely<CampaignTables>, after: Place | undefined
       and (${after === undefined}::boolean
         or (r.finished_at, r.id) > (${after?.finishedAt ?? null}::timestamptz, ${after?.runId ?? null}::text))
       and not exists (select 1 from runs o where o.campaign_id = r.campaign_id and ${mayGoOn('o')})
+      and not exists (select 1 from runs l where l.campaign_id = r.campaign_id and l.phase in ('canceled', 'failed')
+        and (l.finished_at, l.id) > (r.finished_at, r.id))
     order by r.finished_at, r.id limit ${LIMITS.retentionRuns}`.execute(db);
   return rows;
 }

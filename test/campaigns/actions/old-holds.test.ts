@@ -28,6 +28,12 @@ describeWithDatabase('the hold of a campaign that is over', (database) => {
     sql`insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id)
       values (${`${runId}b`}, ${workspaceId}, ${campaignId}, 2, 'running', ${`${runId}b`})`.execute(db);
 
+  /** Another occurrence of the run's campaign, which ended two days ago. */
+  const older = (runId: string, phase: 'canceled' | 'failed', control: 'cancel' | 'fail') =>
+    sql`insert into runs (id, workspace_id, campaign_id, number, phase, control, workflow_id, finished_at)
+      select ${`${runId}a`}, workspace_id, campaign_id, 0, ${phase}, ${control}, ${`${runId}a`}, now() - interval '2 days'
+      from runs where id = ${runId}`.execute(db);
+
   async function sweep(asked: string[], meanwhile: () => Promise<unknown> = async () => undefined) {
     const held: HeldMessages = {
       async cancelWaiting(_, campaignId) {
@@ -59,5 +65,31 @@ describeWithDatabase('the hold of a campaign that is over', (database) => {
     const asked: string[] = [];
     await sweep(asked, () => begin(second));
     expect(asked).toEqual([`cancel ${first.campaignId}`, `release ${first.campaignId}`]);
+  });
+
+  test('is ended also where an older occurrence stands failed, which nothing brings back', async () => {
+    const { runId, campaignId } = await canceled(25);
+    await older(runId, 'failed', 'fail');
+    const asked: string[] = [];
+    await sweep(asked);
+    expect(asked).toEqual([`cancel ${campaignId}`, `release ${campaignId}`]);
+    await sweep(asked);
+    expect(asked).toHaveLength(2);
+  });
+
+  test('stays for a day after the last of its occurrences, however long ago another one was canceled', async () => {
+    const { runId, campaignId } = await canceled(1);
+    await older(runId, 'canceled', 'cancel');
+    const asked: string[] = [];
+    await sweep(asked);
+    expect(asked.filter((one) => one.endsWith(campaignId))).toEqual([]);
+  });
+
+  test('stays where the newest occurrence has failed and may be sent again', async () => {
+    const { runId, campaignId } = await canceled(25);
+    await sql`update runs set phase = 'failed', control = 'fail' where id = ${runId}`.execute(db);
+    const asked: string[] = [];
+    await sweep(asked);
+    expect(asked.filter((one) => one.endsWith(campaignId))).toEqual([]);
   });
 });
