@@ -54,7 +54,7 @@ export async function closeIfTooMany(
 ): Promise<boolean> {
   const gates = run.options.release?.gates ?? [];
   if (gates.length === 0 || standing.begunAt === null || standing.sentAt !== null) return false;
-  if (standing.control !== 'run' || standing.closedAt !== null || !isJudgedWhileSent(standing)) return false;
+  if (!standing.goesOn || standing.closedAt !== null || !isJudgedWhileSent(standing)) return false;
   const tally = await readTally(tx, run.runId, tellsMore);
   const gate = gates.find((one) => closesAtOnce(one, tally));
   if (!gate) return false;

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely';
-import type { Control } from '../../domain/campaign';
+import { isLive } from '../../domain/campaign';
 import { DomainError } from '../../domain/errors';
 import { stagesOf } from '../../domain/release';
 import type { CampaignTables } from '../model/tables';
@@ -8,7 +8,8 @@ import { wantedControl } from '../stops/wanted-control';
 
 /** Where the stages of a run stand (`run_releases`, `run_stages`, migration 0057). */
 export interface ReleaseStanding {
-  control: Control;
+  /** It is live, and nothing else is wanted of it. One that is completed stays so, whatever its late outcomes. */
+  goesOn: boolean;
   launch: number;
   /** How many stages there are, and which has begun last; 0 before the first. */
   stages: number;
@@ -47,14 +48,16 @@ export async function lockRelease(
   if (hasOccurrencesAtOnce(options)) await lockCampaignOf(tx, runId);
   const run = await tx
     .selectFrom('runs')
-    .select([wantedControl().as('control'), 'launches as launch'])
+    .select([wantedControl().as('control'), 'phase', 'launches as launch'])
     .where('id', '=', runId)
     .where('workspace_id', '=', workspaceId)
     .forUpdate()
     .executeTakeFirst();
   if (!run) throw new DomainError('run_not_found', `Run ${runId} does not exist`);
+  const { launch } = run;
+  const goesOn = run.control === 'run' && isLive(run.phase);
   const found = await readStanding(tx, runId);
-  if (found) return { ...run, ...found };
+  if (found) return { goesOn, launch, ...found };
   await tx
     .insertInto('run_releases')
     .values({
@@ -64,10 +67,10 @@ export async function lockRelease(
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  return { ...run, ...((await readStanding(tx, runId)) as Stored) };
+  return { goesOn, launch, ...((await readStanding(tx, runId)) as Stored) };
 }
 
-type Stored = Omit<ReleaseStanding, 'control' | 'launch'>;
+type Stored = Omit<ReleaseStanding, 'goesOn' | 'launch'>;
 
 async function readStanding(tx: Transaction<CampaignTables>, runId: string): Promise<Stored | undefined> {
   const { rows } = await sql<Stored>`

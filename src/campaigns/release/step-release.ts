@@ -80,7 +80,7 @@ async function advance(
 ): Promise<Advance> {
   const { runId } = run;
   const at = await lockRelease(tx, run);
-  if (at.control !== 'run' || (launch !== undefined && launch !== at.launch) || at.closedAt) return rest();
+  if (!at.goesOn || (launch !== undefined && launch !== at.launch) || at.closedAt) return rest();
   if (at.contacts === null) return (await frozenShards(tx, runId)) ? { kind: 'draw' } : rest();
   if (at.stage === 0) return begin(tx, runId, 1);
   if (!at.openedAt) return { kind: 'open', stage: at.stage };

@@ -2,7 +2,6 @@ import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../../src/campaigns/actions/campaign-actions';
 import { cancelUnsent } from '../../../src/campaigns/actions/cancel-run';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
-import { abortIfTooManyFail } from '../../../src/campaigns/outcomes/abort-watch';
 import { readContactStage } from '../../../src/campaigns/release/release-view';
 import { openFallbackTurns } from '../../../src/campaigns/runs/fallback-turns';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
@@ -195,44 +194,6 @@ describeWithDatabase('the steps of a release in stages', (database) => {
     const GATE = { metric: 'failed' as const, above: 0.4, minSample: 3 };
     const resume = (run: StagedRun) =>
       db.transaction().execute((tx) => controlLiveRuns(tx, run.planted.campaignId, 'run', ['pause']));
-
-    test.each([
-      ['pause', 'a look'],
-      ['cancel', 'a look'],
-      ['pause', 'an outcome'],
-      ['cancel', 'an outcome'],
-    ] as const)(
-      'with %s, closed by %s: what becomes of an occurrence that goes on beside it',
-      async (onGate, by) => {
-        const options = { schedule: { cron: '0 9 * * *', recipientLocal: true } };
-        const release = { stages: STAGES, gates: [GATE], onGate };
-        const run = await StagedRun.plant(db, release, { options });
-        const { campaignId } = run.planted;
-        await sql`
-          insert into runs (id, workflow_id, workspace_id, campaign_id, number, phase, control)
-          select ${`${run.runId}-2`}, ${`${run.runId}-2`}, workspace_id, campaign_id, number + 1, 'running', 'run' from runs
-          where id = ${run.runId}`.execute(db);
-        await run.step();
-        await run.send('sms', 'failed');
-        if (by === 'a look') expect((await run.step()).isClosed).toBe(true);
-        else await abortIfTooManyFail(db, run.runId, true);
-        expect(await run.stage()).toMatchObject({ stage: 1, closed: true });
-        const other = db
-          .selectFrom('runs')
-          .select(['control', 'own_reason'])
-          .where('id', '=', `${run.runId}-2`);
-        // The service holds by campaign: the other's messages would wait there without a word, and release these.
-        expect(await other.executeTakeFirstOrThrow()).toMatchObject(
-          onGate === 'pause'
-            ? { control: 'pause', own_reason: { code: 'gate', metric: 'failed' } }
-            : { control: 'run', own_reason: null },
-        );
-        const looks = db.selectFrom('run_looks').select('run_id').where('run_id', '=', `${run.runId}-2`);
-        expect((await looks.execute()).length > 0).toBe(onGate === 'pause');
-        await db.transaction().execute((tx) => controlLiveRuns(tx, campaignId, 'run', ['pause']));
-        expect(await other.executeTakeFirstOrThrow()).toMatchObject({ control: 'run', own_reason: null });
-      },
-    );
 
     test('close after the wait, and keep the next stage back', async () => {
       const run = await StagedRun.plant(db, { stages: STAGES, gates: [GATE] });
