@@ -4,6 +4,7 @@ import { answer, idParams, timestamp } from '../contracts/common';
 import { acceptedTest, message } from '../contracts/send';
 import { templatePreview, templatePreviewed, templateTestSend } from '../contracts/templates';
 import { DomainError } from '../domain/errors';
+import { notInWorkspace } from '../domain/not-in-workspace';
 import type { Delivery } from '../messaging/delivery';
 import { placeholdersIn, previewOf } from '../messaging/templates/template-preview';
 import type { Templates } from '../messaging/templates/templates';
@@ -60,7 +61,7 @@ export function templateTrialRoutes({
       const params = contactId
         ? await contactParams.of({ workspaceId, contactId }, placeholdersIn(template), given)
         : given;
-      if (!params) throw new DomainError('not_found', `No contact ${contactId} in this workspace`);
+      if (!params) throw notInWorkspace(`contact ${contactId}`, '/api/contact');
       return { success: true, ...answer(200, 'Template rendered', previewOf(template, params)) };
     });
 

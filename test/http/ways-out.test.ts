@@ -101,4 +101,69 @@ describeWithDatabase('a refusal says what to do', (database) => {
       'No OpenID provider is configured here; log in by POST /api/session',
     );
   });
+
+  const lists = (what: string, path: string) =>
+    `No ${what} in this workspace; GET ${path} lists those that there are`;
+  const content = { templateName: 'Welcome', channel: 'sms', body: 'Hello' };
+  test.each<[string, string, string, unknown]>([
+    ['PUT', '/api/template/tpl_x', lists('live template tpl_x', '/api/template'), content],
+    ['DELETE', '/api/template/tpl_x', lists('live template tpl_x', '/api/template'), undefined],
+    ['GET', '/api/template/tpl_x/versions', lists('template tpl_x', '/api/template'), undefined],
+    ['GET', '/api/campaign/cmp_x', lists('campaign cmp_x', '/api/campaign'), undefined],
+    ['POST', '/api/campaign/cmp_x/pause', lists('campaign cmp_x', '/api/campaign'), undefined],
+    ['GET', '/api/contact-list/lst_x', lists('contact list lst_x', '/api/contact-list'), undefined],
+    [
+      'POST',
+      '/api/contact-list/lst_x/contacts',
+      lists('contact list lst_x', '/api/contact-list'),
+      { contacts: [] },
+    ],
+    ['GET', '/api/contact/con_x', lists('contact con_x', '/api/contact'), undefined],
+    ['GET', '/api/webhook/whk_x', lists('webhook whk_x', '/api/webhook'), undefined],
+    ['GET', '/messages/m1', lists('message m1', '/messages'), undefined],
+    [
+      'GET',
+      '/api/send/snd_x',
+      'No durable send snd_x in this workspace; its POST /api/send, repeated with the same uid, answers with its id',
+      undefined,
+    ],
+  ])('%s %s, which is not there', async (method, path, message, body) => {
+    expect(await refused(method, path, { body })).toEqual({ status: 404, message });
+  });
+
+  test('what a list or a campaign does not have', async () => {
+    const listId = (await api.call('POST', '/api/contact-list', { headers, body: { name: 'Own' } })).body.data
+      .id;
+    const draft = { name: 'C', channel: ['sms'], contactListId: [listId], start: false };
+    const settings = { sms: { shortCode: '12345', templateId: template, version: 1 } };
+    const { body } = await api.call('POST', '/api/campaign', { headers, body: { ...draft, settings } });
+    const campaign = body.data.id;
+    const messages = await Promise.all(
+      [
+        ['DELETE', `/api/contact-list/${listId}/contacts/con_x`],
+        ['GET', `/api/campaign/${campaign}/outcomes?runId=run_x`],
+        ['GET', `/api/campaign/${campaign}/recipients/rcp_x`],
+      ].map(async ([method = '', path = '']) => (await refused(method, path)).message),
+    );
+    expect(messages).toEqual([
+      `No contact con_x in list ${listId}; GET /api/contact-list/${listId}/contacts lists its contacts`,
+      `Campaign ${campaign} has no run run_x; GET /api/campaign/${campaign}/runs lists its runs`,
+      `Campaign ${campaign} has no recipient rcp_x; GET /api/campaign/${campaign}/recipients lists its recipients`,
+    ]);
+  });
+
+  test('a campaign that names what is not there', async () => {
+    const { body } = await api.call('POST', '/api/campaign', {
+      headers,
+      body: {
+        ...{ name: 'C', channel: ['sms'], contactListId: ['lst_x'], exclude: { campaignIds: ['cmp_x'] } },
+        settings: { sms: { shortCode: '12345', templateId: 'tpl_x', version: 1 } },
+      },
+    });
+    expect(body.errors.map(({ message }: { message: string }) => message).sort()).toEqual([
+      'There is no campaign cmp_x in this workspace; GET /api/campaign lists those that there are',
+      'There is no contact list lst_x in this workspace; GET /api/contact-list lists those that there are',
+      'There is no sms template tpl_x with version 1 in this workspace; GET /api/template lists those that there are',
+    ]);
+  });
 });

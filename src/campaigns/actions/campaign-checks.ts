@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
 import { DomainError, type ErrorCode, type FieldError } from '../../domain/errors';
+import { listedBy } from '../../domain/not-in-workspace';
 import { isAllowedSender, type WorkspacePolicy } from '../../domain/policy';
 import type { ValidationIssue as Warning } from '../../domain/validation-issue';
 import { contactOfMember } from '../contacts/contact-by-id';
@@ -126,11 +127,11 @@ function refuse(findings: Finding[]): void {
 }
 
 /** A missing reference is `not_found` at its field, whatever it refers to. */
-const notThere = (refusal: ErrorCode, path: string, what: string): Finding => ({
+const notThere = (refusal: ErrorCode, path: string, what: string, list: string): Finding => ({
   refusal,
   path,
   code: 'not_found',
-  message: `There is no ${what} in this workspace`,
+  message: `There is no ${what} in this workspace; ${listedBy(list)}`,
 });
 
 export const noTemplate = (channel: Channel, wanted: { templateId: string; version: number }): Finding =>
@@ -138,6 +139,7 @@ export const noTemplate = (channel: Channel, wanted: { templateId: string; versi
     'template_not_found',
     `settings.${channel}.templateId`,
     `${channel} template ${wanted.templateId} with version ${wanted.version}`,
+    '/api/template',
   );
 
 export interface TemplatesFound {
@@ -213,7 +215,9 @@ export async function missingLists(
     where workspace_id = ${workspaceId} and id = any(${listIds}::text[]) order by id for share`.execute(db);
   const found = new Set(rows.map((row) => row.id));
   return listIds.flatMap((id, i) =>
-    found.has(id) ? [] : [notThere('contact_list_not_found', `contactListId.${i}`, `contact list ${id}`)],
+    found.has(id)
+      ? []
+      : [notThere('contact_list_not_found', `contactListId.${i}`, `contact list ${id}`, '/api/contact-list')],
   );
 }
 
@@ -232,7 +236,9 @@ export async function missingCampaigns(
     .execute();
   const found = new Set(rows.map((row) => row.id));
   return campaignIds.flatMap((id, i) =>
-    found.has(id) ? [] : [notThere('campaign_not_found', `exclude.campaignIds.${i}`, `campaign ${id}`)],
+    found.has(id)
+      ? []
+      : [notThere('campaign_not_found', `exclude.campaignIds.${i}`, `campaign ${id}`, '/api/campaign')],
   );
 }
 

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { DomainError, type FieldError } from '../../domain/errors';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import type { CampaignTables } from '../model/tables';
 import { CONTACT_FIELDS, type ContactRow, checkContact } from './contact-row';
 import { CONTACT_COLUMNS, type ContactRecord, type ContactView, viewOfContact } from './contact-view';
@@ -21,8 +22,7 @@ export async function readContact(db: Kysely<CampaignTables>, key: ContactKey): 
   return contact;
 }
 
-export const noContact = (contactId: string) =>
-  new DomainError('not_found', `No contact ${contactId} in this workspace`);
+export const noContact = (contactId: string) => notInWorkspace(`contact ${contactId}`, '/api/contact');
 
 export async function findContact(
   db: Kysely<CampaignTables>,

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { DomainError } from '../../domain/errors';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import { newId } from '../../storage/new-id';
 import { likePattern } from '../model/like-pattern';
 import type { CampaignTables } from '../model/tables';
@@ -170,7 +171,7 @@ async function refuseIfUsed(
 }
 
 function unknownList(listId: string): DomainError {
-  return new DomainError('not_found', `No contact list ${listId} in this workspace`);
+  return notInWorkspace(`contact list ${listId}`, '/api/contact-list');
 }
 
 function shown(row: { id: string; name: string; created_at: Date; updated_at: Date }): ContactList {
@@ -230,7 +231,10 @@ async function removeMember(db: Kysely<CampaignTables>, list: ListKey, contactId
       .where('contact_id', '=', contactId)
       .executeTakeFirst();
     if (numDeletedRows === 0n)
-      throw new DomainError('not_found', `No contact ${contactId} in list ${list.listId}`);
+      throw new DomainError(
+        'not_found',
+        `No contact ${contactId} in list ${list.listId}; GET /api/contact-list/${list.listId}/contacts lists its contacts`,
+      );
     await sql`
       delete from contacts c where id = ${contactId} and workspace_id = ${list.workspaceId}
         and not exists (select 1 from contact_list_members m where m.contact_id = c.id)`.execute(tx);

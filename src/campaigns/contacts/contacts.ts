@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import { DomainError } from '../../domain/errors';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import { newId } from '../../storage/new-id';
 import type { CampaignTables } from '../model/tables';
 import type { ContactRow } from './contact-row';
@@ -59,8 +59,7 @@ export async function requireList(db: Kysely<CampaignTables>, list: ListKey): Pr
   const { rows } = await sql`
     select 1 from contact_lists
     where id = ${list.listId} and workspace_id = ${list.workspaceId} for share`.execute(db);
-  if (rows.length === 0)
-    throw new DomainError('not_found', `No contact list ${list.listId} in this workspace`);
+  if (rows.length === 0) throw notInWorkspace(`contact list ${list.listId}`, '/api/contact-list');
 }
 
 /** One statement may touch a row only once, so the n-th row of an identity goes into the n-th round. */

@@ -65,7 +65,11 @@ export function createExplanations({
     async recipient(workspaceId: string, campaignId: string, id: string): Promise<Explanation> {
       const ref = parseRecipientId(id);
       await readCampaign(db, workspaceId, campaignId);
-      if (!ref) throw new DomainError('not_found', `Campaign ${campaignId} has no recipient ${id}`);
+      if (!ref)
+        throw new DomainError(
+          'not_found',
+          `Campaign ${campaignId} has no recipient ${id}; GET /api/campaign/${campaignId}/recipients lists its recipients`,
+        );
       await findRun(db, workspaceId, campaignId, ref.runId);
       return explain(workspaceId, ref);
     },

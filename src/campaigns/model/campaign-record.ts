@@ -4,6 +4,7 @@ import type { Approval } from '../../domain/approval';
 import { PHASES, type Phase, phaseOf, type Stage, type Status, statusOf } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import type { CampaignTables } from './tables';
 
 /** What a campaign sends, to whom and how, as it is stored. */
@@ -154,7 +155,7 @@ function toRecord(
 }
 
 function unknownCampaign(campaignId: string): DomainError {
-  return new DomainError('not_found', `No campaign ${campaignId} in this workspace`);
+  return notInWorkspace(`campaign ${campaignId}`, '/api/campaign');
 }
 
 /** The campaign's current run, or the named run if it belongs to the campaign. */
@@ -173,7 +174,11 @@ export async function findRun(
     .where('campaign_id', '=', campaignId)
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirst();
-  if (!found) throw new DomainError('not_found', `Campaign ${campaignId} has no run ${runId}`);
+  if (!found)
+    throw new DomainError(
+      'not_found',
+      `Campaign ${campaignId} has no run ${runId}; GET /api/campaign/${campaignId}/runs lists its runs`,
+    );
   return found.id;
 }
 

@@ -106,7 +106,7 @@ export function createDurableSends(deps: {
         .where('id', '=', id)
         .where('workspace_id', '=', workspaceId)
         .executeTakeFirst();
-      if (!row) throw new DomainError('not_found', `No durable send ${id} in this workspace`);
+      if (!row) throw noSend(id);
       return viewOf(row, await readStop(db, workspaceId));
     },
 
@@ -195,7 +195,7 @@ async function wishCanceled(db: Kysely<CampaignTables>, workspaceId: string, id:
     where id = ${id} and workspace_id = ${workspaceId}
     returning *`.execute(db);
   const [row] = rows;
-  if (!row) throw new DomainError('not_found', `No durable send ${id} in this workspace`);
+  if (!row) throw noSend(id);
   return row;
 }
 
@@ -235,3 +235,9 @@ export async function awaitsOutcome(db: Kysely<CampaignTables>, workspaceId: str
     .executeTakeFirst();
   return row !== undefined;
 }
+
+const noSend = (id: string) =>
+  new DomainError(
+    'not_found',
+    `No durable send ${id} in this workspace; its POST /api/send, repeated with the same uid, answers with its id`,
+  );

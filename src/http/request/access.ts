@@ -26,7 +26,7 @@ export function requireAccess(caller: Caller, { role, scopes }: Needs): void {
     if (caller.role && hasRole(caller.role, role)) return;
     throw new DomainError(
       'forbidden',
-      `This needs a user with the role ${role} or above; your role is ${caller.role ?? 'none'}`,
+      `This needs a user with the role ${role} or above; your role is ${caller.role ?? 'none'}. Ask one of them to do it, or an ${role === 'owner' ? 'owner' : 'admin'} to give you the role`,
     );
   }
   if (scopes === undefined) {

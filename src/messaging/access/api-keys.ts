@@ -3,6 +3,7 @@ import { SCOPES_DEFAULT, type Scope, scopesOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import type { MaybePromise } from '../../domain/maybe-promise';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import type { MessagingTables } from '../model/tables';
 import { createCredentialCache } from './credential-cache';
 import { type IdGenerator, RANDOM } from './id-generator';
@@ -108,7 +109,7 @@ export function createApiKeys(db: Kysely<MessagingTables>, now: () => number): A
         .execute();
       cache.forgetAll();
       const revoked = await findKey(db, workspaceId, id);
-      if (!revoked) throw new DomainError('not_found', `No API key ${id} in this workspace`);
+      if (!revoked) throw notInWorkspace(`API key ${id}`, '/api/admin/api-keys');
       return revoked;
     },
   };

@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { SCOPES_DEFAULT, type Scope, scopesOf } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import type { MessagingTables } from '../model/tables';
 import { type IdGenerator, RANDOM } from './id-generator';
 import { isCampaignClient } from './installation-secret';
@@ -138,7 +139,7 @@ class StoredClients implements Clients {
 
   private async read(on: Kysely<MessagingTables>, workspaceId: string, id: string): Promise<ApiClient> {
     const client = await this.find(on, workspaceId, id);
-    if (!client) throw new DomainError('not_found', `No client ${id} in this workspace`);
+    if (!client) throw notInWorkspace(`client ${id}`, '/api/admin/clients');
     return client;
   }
 
@@ -204,7 +205,7 @@ async function lockClient(tx: Transaction<MessagingTables>, workspaceId: string,
     .where('workspace_id', '=', workspaceId)
     .forUpdate()
     .executeTakeFirst();
-  if (!client) throw new DomainError('not_found', `No client ${id} in this workspace`);
+  if (!client) throw notInWorkspace(`client ${id}`, '/api/admin/clients');
 }
 
 function refuseCampaigns(id: string): void {

@@ -67,7 +67,8 @@ export function createOwnSessions({
         .where('id', '=', id)
         .returning('id')
         .executeTakeFirst();
-      if (!ended) throw new DomainError('not_found', `You have no session ${id}`);
+      if (!ended)
+        throw new DomainError('not_found', `You have no session ${id}; GET /api/sessions lists yours`);
       onEnded();
     },
 

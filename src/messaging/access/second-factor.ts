@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Kysely, Transaction } from 'kysely';
 import { DomainError } from '../../domain/errors';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import type { MessagingTables } from '../model/tables';
 import type { Sealing } from './sealing';
 import { hashSecret } from './secrets';
@@ -188,7 +189,7 @@ async function requireUser(db: Kysely<MessagingTables>, workspaceId: string, use
     .where('id', '=', userId)
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirst();
-  if (!user) throw new DomainError('not_found', `No user ${userId} in this workspace`);
+  if (!user) throw notInWorkspace(`user ${userId}`, '/api/admin/users');
   return user;
 }
 

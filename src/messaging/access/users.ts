@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Role } from '../../domain/access';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import type { MessagingTables } from '../model/tables';
 import { type IdGenerator, RANDOM } from './id-generator';
 import { hashPassword, type PasswordCost } from './passwords';
@@ -232,4 +233,4 @@ async function requireRoom(db: Kysely<MessagingTables>, workspaceId: string): Pr
   throw new DomainError('limit_reached', message);
 }
 
-const noUser = (id: string) => new DomainError('not_found', `No user ${id} in this workspace`);
+const noUser = (id: string) => notInWorkspace(`user ${id}`, '/api/admin/users');

@@ -178,7 +178,11 @@ export const live = (db: Kysely<MessagingTables>) =>
 
 async function find(db: Kysely<MessagingTables>, id: string): Promise<Row> {
   const row = await live(db).where('id', '=', id).executeTakeFirst();
-  if (!row) throw new DomainError('not_found', `No account ${id} in this installation`);
+  if (!row)
+    throw new DomainError(
+      'not_found',
+      `No account ${id} in this installation; GET /api/admin/accounts lists those that there are`,
+    );
   return row;
 }
 

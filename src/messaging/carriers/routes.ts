@@ -3,6 +3,7 @@ import type { Account } from '../../domain/account';
 import { CHANNELS } from '../../domain/channel';
 import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import type { Route, Routed } from '../../domain/route';
 import type { Inability, Wish } from '../../providers/vendor/vendor';
 import type { MessagingTables } from '../model/tables';
@@ -123,7 +124,7 @@ export async function wishOf(
 ): Promise<Wish> {
   const template = await templates.get(workspaceId, templateId, version);
   if (template?.channel !== channel)
-    throw new DomainError('not_found', `No ${channel} template ${templateId} in this workspace`);
+    throw notInWorkspace(`${channel} template ${templateId}`, '/api/template');
   return { channel, from, voice, body: emptyBody(template) };
 }
 

@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
-import { DomainError } from '../../domain/errors';
 import type { MessageEvent, MessageState } from '../../domain/message';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import type { CallOptions } from '../../domain/voice/call-options';
 import type { StoredEvent } from '../model/stored-event';
 import type { MessagingTables } from '../model/tables';
@@ -74,7 +74,7 @@ export async function trackMessage(
   uid: string,
 ): Promise<TrackedMessage> {
   const [found] = await trackMessages(db, workspaceId, [uid]);
-  if (!found) throw new DomainError('not_found', `No message '${uid}' in this workspace`);
+  if (!found) throw notInWorkspace(`message ${uid}`, '/messages');
   return found;
 }
 

@@ -71,7 +71,11 @@ export function createRegisteredSenders(deps: Deps): RegisteredSenders {
           .deleteFrom('registered_senders')
           .where('id', '=', id)
           .executeTakeFirst();
-        if (numDeletedRows === 0n) throw new DomainError('not_found', `No sender ${id} in this installation`);
+        if (numDeletedRows === 0n)
+          throw new DomainError(
+            'not_found',
+            `No sender ${id} in this installation; GET /api/admin/senders lists those that there are`,
+          );
       });
       await memory.refresh();
     },

@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import { type IdGenerator, RANDOM } from '../access/id-generator';
 import type { MessagingTables } from '../model/tables';
 import { listTemplates, type TemplateList, type TemplateListInput } from './template-list';
@@ -262,7 +263,7 @@ async function listVersions(
     .where('t.workspace_id', '=', workspaceId)
     .orderBy('v.version', 'desc')
     .execute();
-  if (versions.length === 0) throw new DomainError('not_found', `No template ${id} in this workspace`);
+  if (versions.length === 0) throw notInWorkspace(`template ${id}`, '/api/template');
   return versions;
 }
 
@@ -276,7 +277,7 @@ function searchTextOf({ name, subject, body, design }: VersionContent): string {
   return [name, subject ?? '', body, ...spoken].join('\u001f').toLowerCase();
 }
 
-const noTemplate = (id: string) => new DomainError('not_found', `No live template ${id} in this workspace`);
+const noTemplate = (id: string) => notInWorkspace(`live template ${id}`, '/api/template');
 const nameTaken = () =>
   new DomainError('name_taken', 'Another template of this channel has this name; choose another name');
 

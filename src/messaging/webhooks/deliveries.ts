@@ -115,7 +115,11 @@ async function readDelivery(
   id: string,
 ): Promise<WebhookDelivery> {
   const row = await select(db).where('id', '=', id).where('webhook_id', '=', webhookId).executeTakeFirst();
-  if (!row) throw new DomainError('not_found', `No delivery ${id} of webhook ${webhookId}`);
+  if (!row)
+    throw new DomainError(
+      'not_found',
+      `No delivery ${id} of webhook ${webhookId}; GET /api/webhook/${webhookId}/deliveries lists its deliveries`,
+    );
   return toDelivery(row);
 }
 

@@ -2,6 +2,7 @@ import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { WebhookChange, WebhookDeliveryQuery, WebhookInput } from '../../contracts/webhooks';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import { type DisabledReason, wantsMessages } from '../../domain/webhook';
 import { type IdGenerator, RANDOM } from '../access/id-generator';
 import type { Sealing } from '../access/sealing';
@@ -155,7 +156,7 @@ class StoredWebhooks implements Webhooks {
       .where('workspace_id', '=', workspaceId)
       .where('deleted_at', 'is', null)
       .executeTakeFirst();
-    if (numUpdatedRows === 0n) throw new DomainError('not_found', `No webhook ${id} in this workspace`);
+    if (numUpdatedRows === 0n) throw notInWorkspace(`webhook ${id}`, '/api/webhook');
     this.deps.onChanged();
   };
 
@@ -212,7 +213,7 @@ class StoredWebhooks implements Webhooks {
 
   private async readWebhook(on: Kysely<MessagingTables>, workspaceId: string, id: string): Promise<Webhook> {
     const webhook = await this.find(on, workspaceId, id);
-    if (!webhook) throw new DomainError('not_found', `No webhook ${id} in this workspace`);
+    if (!webhook) throw notInWorkspace(`webhook ${id}`, '/api/webhook');
     return webhook;
   }
 
@@ -280,7 +281,7 @@ async function lockWebhook(
     .where('deleted_at', 'is', null)
     .forUpdate()
     .executeTakeFirst();
-  if (!row) throw new DomainError('not_found', `No webhook ${id} in this workspace`);
+  if (!row) throw notInWorkspace(`webhook ${id}`, '/api/webhook');
   return row;
 }
 
