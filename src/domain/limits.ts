@@ -585,9 +585,8 @@ export const LIMITS = {
    * a message needs 67 ms from request to request on two busy cores: with 200 it was given 0.7 of what it can take,
    * with 300 0.84, with 400 0.89. */
   httpProviderConnections: 400,
-  /** A request that has no connection so long after it was asked whether it may still leave is asked again, so that
-   * a pause, a cancel and the end of a lease hold up to this much later than without the thread. On two busy cores requests
-   * begin within a few ms. */
+  /** How long the answer holds that a carrier's request may leave; afterwards it is asked again. So a pause, a cancel or the end
+   * of a lease stops a request at most this much late, a tenth of the second by which a process ends its lease early. */
   carrierBeginMs: 100,
   /** The thread that makes carriers' requests ends so long after its last account has closed. It takes 17 MB. */
   carrierThreadIdleMs: 5_000,
