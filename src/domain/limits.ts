@@ -588,7 +588,7 @@ export const LIMITS = {
   /** How long the answer holds that a carrier's request may leave; afterwards it is asked again. So a pause, a cancel or the end
    * of a lease stops a request at most this much late, a tenth of the second by which a process ends its lease early. */
   carrierBeginMs: 100,
-  /** The thread that makes carriers' requests ends so long after its last account has closed. It takes 17 MB. */
+  /** The thread that makes carriers' requests ends so long after its last account has closed. It takes 30 MB. */
   carrierThreadIdleMs: 5_000,
   /** Messages at once with a carrier for this time after it throttled us, failed, or lost an answer: it may bear no
    * more, and with twice as many one that takes 200 would refuse every second message. */
