@@ -26,7 +26,7 @@ export interface NoAnswer {
   fault?: Fault | undefined;
 }
 
-/** Whether the request may still be made; called when a connection is free for it. */
+/** Whether the request may still be made; called when a connection is free for it, and before it goes to another thread. */
 export type MayBegin = () => boolean;
 
 /**

@@ -30,7 +30,7 @@ export interface Provider {
   /**
    * Gives messages to the provider; answers one result each, in order, and never throws for a single
    * message's sake. Whatever cannot be known is `unknown`. `mayLeave` is called for each message right before
-   * the carrier gets it, however long it waited for its turn.
+   * the carrier gets it (`carrierBeginMs` before at most), however long it waited for its turn.
    */
   handOver(messages: readonly HandOver[], mayLeave?: MayLeave): Promise<HandOverResult[]>;
   /**
