@@ -52,13 +52,17 @@ export interface SupervisedOptions {
 
 /**
  * $1 pid file, $2 grace in seconds, $3 and $4 signals, then the server's command. The watcher runs beside
- * `wait`, because a shell cannot wait for a process and a pipe at once; it ends with the server.
+ * `wait`, because a shell cannot wait for a process and a pipe at once; it ends with the server. By KILL, because a
+ * watcher that has just been forked still has this shell's trap, and outlives a TERM.
+ *
+ * Whether to wait once more is asked of the trap, not of the server's process id: dash may have reaped a server that
+ * ended at once, and only `wait` still has its code. 127 is what `wait` says of a code that it has already given.
  */
 const WATCHDOG = `
 pidfile=$1 grace=$2 stop=$3 atonce=$4; shift 4
 sh -c 'echo $$ $PPID > "$0" && exec "$@"' "$pidfile" "$@" </dev/null 3<&- &
 server=$!
-trap 'kill -$stop $server' TERM INT HUP
+trap 'again=yes; kill -$stop $server' TERM INT HUP
 (
   read -r _ <&3
   kill -$stop $server
@@ -68,9 +72,16 @@ trap 'kill -$stop $server' TERM INT HUP
   kill -KILL $server
 ) >/dev/null 2>&1 &
 watcher=$!
-code=0
-while kill -0 $server 2>/dev/null; do wait $server; code=$?; done
-kill $watcher 2>/dev/null
+code=
+while
+  again=
+  wait $server
+  got=$?
+  [ -n "$code" ] && [ $got -eq 127 ] || code=$got
+  [ -n "$again" ]
+do :; done
+exec 2>/dev/null
+kill -KILL $watcher
 exit $code
 `;
 
