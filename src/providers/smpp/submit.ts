@@ -80,7 +80,7 @@ export function createSubmit(
     if (validity === undefined) return submitReferenced(message, part, parts, fields, mayBegin);
     const given = { ...fields, validity_period: validity };
     const outcome = await submitReferenced(message, part, parts, given, mayBegin);
-    if (outcome.kind !== 'rejected' || outcome.code !== INVALID_VALIDITY) return outcome;
+    if (!('code' in outcome) || outcome.code !== INVALID_VALIDITY) return outcome;
     const without = await submitReferenced(message, part, parts, fields, mayBegin);
     if (without.kind === 'accepted' && sendsValidity) {
       sendsValidity = false;
@@ -101,7 +101,7 @@ export function createSubmit(
     if (!sendsReference) return submitWith(fields);
     const reference = { user_message_reference: messageReference(message.id) };
     const outcome = await submitWith({ ...fields, ...reference });
-    if (outcome.kind !== 'rejected' || !ABOUT_TLVS.has(outcome.code)) return outcome;
+    if (!('code' in outcome) || !ABOUT_TLVS.has(outcome.code)) return outcome;
     const without = await submitWith(fields);
     if (without.kind === 'accepted' && sendsReference) {
       sendsReference = false;
@@ -215,9 +215,11 @@ function whole(id: string, outcomes: readonly PartOutcome[]): Submitted {
   return { result: { kind: 'unknown' }, long };
 }
 
-/** A refused sender waits for a person, and the parts that were taken do not wait for theirs. */
-const isRefusal = (one: PartOutcome): one is Extract<PartOutcome, { kind: 'rejected' | 'sender' }> =>
-  one.kind === 'rejected' || one.kind === 'sender';
+/** A refused sender or field waits for a person, and the parts that were taken do not wait for theirs. */
+const isRefusal = (
+  one: PartOutcome,
+): one is Extract<PartOutcome, { kind: 'rejected' | 'sender' | 'account' }> =>
+  one.kind === 'rejected' || one.kind === 'sender' || (one.kind === 'account' && one.orRecipient === true);
 
 const resultOf = (outcome: PartOutcome): HandOverResult =>
   outcome.kind === 'accepted' ? { kind: 'accepted', providerId: outcome.partId } : outcome;

@@ -87,11 +87,11 @@ describe('a message at the SMS centre', () => {
     });
   });
 
-  test('that is refused for another TLV is refused', async () => {
+  test('that is refused for another TLV is refused with it and without, and is not spent', async () => {
     const smsc = await centre({ status: () => 0xc1 });
     const provider = open(smsc);
-    expect(await one(provider, message())).toMatchObject({ kind: 'rejected', code: 'smpp_0xc1' });
-    expect(smsc.taken).toEqual([]);
+    expect(await one(provider, message())).toMatchObject({ kind: 'account', code: 'smpp_0xc1' });
+    expect([smsc.offered, smsc.taken.length]).toEqual([2, 0]);
   });
 
   test('carries the TLVs of the configuration', async () => {
@@ -140,6 +140,26 @@ describe('what a centre answers', () => {
     const refused = { kind: 'sender', code, message: what };
     expect(await one(provider, message())).toEqual(refused);
     expect(await one(provider, message(LONG))).toEqual(refused);
+  });
+
+  test.each([
+    [0x15, 'smpp_0x15', 'The service type is invalid'],
+    [0x07, 'smpp_0x07', 'The registered delivery flag is invalid'],
+    [0xc3, 'smpp_0xc3', 'An optional parameter is missing'],
+  ])(
+    'with the status %i is about fields of the account, and no recipient is spent',
+    async (status, code, what) => {
+      const provider = open(await centre({ status: () => status }));
+      expect(await one(provider, message())).toEqual({
+        ...{ kind: 'account', code, message: what },
+        orRecipient: true,
+      });
+    },
+  );
+
+  test('to a later part, that a field is wrong, ends the message, which will never be complete', async () => {
+    const smsc = await centre({ status: (_to, part) => (part === 2 ? 0x43 : 0) });
+    expect(await one(open(smsc), message(LONG))).toMatchObject({ kind: 'rejected', code: 'smpp_0x43' });
   });
 
   test('is that the subscriber has opted out, when it is one of the codes that are set', async () => {
