@@ -143,12 +143,16 @@ describeWithDatabase('a refusal says what to do', (database) => {
         ['DELETE', `/api/contact-list/${listId}/contacts/con_x`],
         ['GET', `/api/campaign/${campaign}/outcomes?runId=run_x`],
         ['GET', `/api/campaign/${campaign}/recipients/rcp_x`],
+        ['GET', `/api/explain?campaign=${campaign}&contact=con_x`],
+        ['DELETE', '/api/sender-limit?channel=sms&sender=12345'],
       ].map(async ([method = '', path = '']) => (await refused(method, path)).message),
     );
     expect(messages).toEqual([
       `No contact con_x in list ${listId}; GET /api/contact-list/${listId}/contacts lists its contacts`,
       `Campaign ${campaign} has no run run_x; GET /api/campaign/${campaign}/runs lists its runs`,
       `Campaign ${campaign} has no recipient rcp_x; GET /api/campaign/${campaign}/recipients lists its recipients`,
+      `Campaign ${campaign} neither has this person as a recipient nor left them out; GET /api/campaign/${campaign}/recipients lists its recipients, and GET /api/campaign/${campaign}/skipped those left out`,
+      'This sender has no limit of its own on the channel sms; GET /api/sender-limit lists those that there are',
     ]);
   });
 

@@ -40,8 +40,9 @@ export function createExplanations({
   stories: MessageStories;
   now?: () => number;
 }) {
-  async function explain(workspaceId: string, ref: RecipientRef): Promise<Explanation> {
+  async function explain(workspaceId: string, campaignId: string, ref: RecipientRef): Promise<Explanation> {
     const facts = await readFacts(db, workspaceId, ref);
+    if (!facts) throw noRecipient(campaignId, recipientId(ref));
     const told = await storiesOf(workspaceId, facts);
     const at = now();
     const next = await nextStep(db, facts, told, at);
@@ -65,13 +66,9 @@ export function createExplanations({
     async recipient(workspaceId: string, campaignId: string, id: string): Promise<Explanation> {
       const ref = parseRecipientId(id);
       await readCampaign(db, workspaceId, campaignId);
-      if (!ref)
-        throw new DomainError(
-          'not_found',
-          `Campaign ${campaignId} has no recipient ${id}; GET /api/campaign/${campaignId}/recipients lists its recipients`,
-        );
+      if (!ref) throw noRecipient(campaignId, id);
       await findRun(db, workspaceId, campaignId, ref.runId);
-      return explain(workspaceId, ref);
+      return explain(workspaceId, campaignId, ref);
     },
 
     /** Throws `not_found` for a person whom the campaign neither has nor left out. */
@@ -83,7 +80,7 @@ export function createExplanations({
       if (!chosen) {
         throw new DomainError(
           'not_found',
-          `Campaign ${campaignId} neither has this person as a recipient nor left them out`,
+          `Campaign ${campaignId} neither has this person as a recipient nor left them out; ${listsThem(campaignId)}`,
         );
       }
       const others = (await everyPart(db, query, [chosen, ...rest]))
@@ -92,8 +89,8 @@ export function createExplanations({
         .map((part) => recipientId(part as RecipientRef));
       const explained =
         chosen.kind === 'recipient'
-          ? await explain(workspaceId, chosen)
-          : await explainSkipped(db, workspaceId, name, chosen);
+          ? await explain(workspaceId, campaignId, chosen)
+          : await explainSkipped(db, workspaceId, { id: campaignId, name }, chosen);
       return { ...explained, others };
     },
   };
@@ -101,15 +98,29 @@ export function createExplanations({
 
 export type Explanations = ReturnType<typeof createExplanations>;
 
+const noRecipient = (campaignId: string, id: string) =>
+  new DomainError(
+    'not_found',
+    `Campaign ${campaignId} has no recipient ${id}; GET /api/campaign/${campaignId}/recipients lists its recipients`,
+  );
+
+const listsThem = (campaignId: string): string =>
+  `GET /api/campaign/${campaignId}/recipients lists its recipients, and GET /api/campaign/${campaignId}/skipped those left out`;
+
 async function explainSkipped(
   db: Kysely<CampaignTables>,
   workspaceId: string,
-  campaignName: string,
+  campaign: { id: string; name: string },
   part: Extract<Part, { kind: 'skipped' }>,
 ): Promise<Explanation> {
   const { runId, channel, contactId } = part;
   const found = await readSkipped(db, { workspaceId, runId }, { contactId, channel });
-  if (!found) throw new DomainError('not_found', `Run ${runId} did not leave contact ${contactId} out`);
+  if (!found) {
+    throw new DomainError(
+      'not_found',
+      `Run ${runId} did not leave contact ${contactId} out; ${listsThem(campaign.id)}`,
+    );
+  }
   const { reason, evidence } = found;
   const what = reason === 'suppressed' ? 'suppressed' : 'skipped';
   const at = await frozenAt(db, workspaceId, { runId, channel });
@@ -117,7 +128,7 @@ async function explainSkipped(
   return {
     recipient: null,
     skipped: { channel, reason, evidence },
-    summary: `The contact got no ${messageWord(channel)} of the campaign “${campaignName}”. ${evidence}`,
+    summary: `The contact got no ${messageWord(channel)} of the campaign “${campaign.name}”. ${evidence}`,
     next: null,
     steps: [step],
   };

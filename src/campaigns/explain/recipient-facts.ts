@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { OwnReason } from '../../domain/approval';
 import type { Channel } from '../../domain/channel';
-import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
 import { attemptsMade, derivedState } from '../ledger/derived-state';
 import type { CampaignTables } from '../model/tables';
@@ -55,12 +54,12 @@ interface Row extends ListedRow {
   lists: { id: string; name: string }[] | null;
 }
 
-/** Throws `not_found` for a recipient that the run does not have. The run is one of the workspace's. */
+/** Undefined for a recipient that the run does not have. The run is one of the workspace's. */
 export async function readFacts(
   db: Kysely<CampaignTables>,
   workspaceId: string,
   { runId, channel, seq }: RecipientRef,
-): Promise<RecipientFacts> {
+): Promise<RecipientFacts | undefined> {
   const { rows } = await sql<Row>`
     select r.channel, r.seq, r.contact_id, r.address, r.outcome, r.code, r.attempt, r.due_at, r.retry_at, r.updated_at,
       ${attemptsMade} as attempts, ${derivedState} as derived,
@@ -78,7 +77,7 @@ export async function readFacts(
     left join audience_freezes f on f.run_id = r.run_id and f.channel = r.channel
     where r.run_id = ${runId} and r.channel = ${channel} and r.seq = ${seq}`.execute(db);
   const [row] = rows;
-  if (!row) throw new DomainError('not_found', `Run ${runId} has no recipient ${channel}.${seq}`);
+  if (!row) return undefined;
   const [view] = (await withCalls(db, runId, [viewOf(runId, row)])) as [RecipientView];
   return {
     view,

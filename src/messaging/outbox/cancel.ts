@@ -2,6 +2,7 @@ import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Message } from '../../contracts/send';
 import type { Channel } from '../../domain/channel';
 import { ANSWER_LOST, DomainError } from '../../domain/errors';
+import { notInWorkspace } from '../../domain/not-in-workspace';
 import { eventOf } from '../events/event-rows';
 import { historyEntry, historyText } from '../events/history';
 import type { Outcome } from '../model/outgoing';
@@ -60,9 +61,7 @@ export async function cancelMessages(
     const outcomes = uids.map((uid): Outcome<Canceled | 'already_canceled'> => {
       const message = byUid.get(uid);
       const now = message && states.get(message.id);
-      if (!message || !now) {
-        return refused(new DomainError('not_found', `No message '${uid}' in this workspace`));
-      }
+      if (!message || !now) return refused(notInWorkspace(`message '${uid}'`, '/messages'));
       if (now.state === 'canceled' || ending.has(message.id)) return { ok: true, answer: 'already_canceled' };
       const { id, lane, channel, class: kind } = message;
       const cancels = lanes.get(lane);

@@ -2,6 +2,7 @@ import type { Kysely, Selectable } from 'kysely';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import { listedBy } from '../../domain/not-in-workspace';
 import type { SenderLimit } from '../../domain/sender-limit';
 import { senderKey } from '../../domain/suppression';
 import type { MessagingTables } from '../model/tables';
@@ -91,7 +92,10 @@ export function createSenderLimitList(deps: {
         .where('sender', '=', senderKey(sender))
         .executeTakeFirst();
       if (numDeletedRows === 0n)
-        throw new DomainError('not_found', `This sender has no limit of its own on the channel ${channel}`);
+        throw new DomainError(
+          'not_found',
+          `This sender has no limit of its own on the channel ${channel}; ${listedBy('/api/sender-limit')}`,
+        );
       await onChanged();
     },
   };
