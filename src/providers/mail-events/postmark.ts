@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Receipt } from '../provider';
+import { reportedCode } from '../smtp/smtp-reply';
 import { header } from '../vendor/vendor';
 import {
   complaint,
@@ -11,6 +12,7 @@ import {
   messageIdIn,
   objectOf,
   otherBounce,
+  sparesAddress,
   textOf,
   timeIn,
   unsubscribed,
@@ -45,7 +47,7 @@ function receiptOf(event: Record<string, unknown>): Receipt | undefined {
     case 'Delivery':
       return delivered(id, timeIn(event.DeliveredAt));
     case 'Bounce':
-      return bounce(id, textOf(event.Type), timeIn(event.BouncedAt));
+      return bounce(id, textOf(event.Type), textOf(event.Details), timeIn(event.BouncedAt));
     case 'SpamComplaint':
       return complaint(id, timeIn(event.BouncedAt));
     case 'SubscriptionChange':
@@ -57,9 +59,15 @@ function receiptOf(event: Record<string, unknown>): Receipt | undefined {
   }
 }
 
-function bounce(id: string, type: string, at: string | undefined): Receipt | undefined {
+/** `Details` are the words of the receiving host, which may say that a hard bounce is about the sender or the mail. */
+function bounce(id: string, type: string, words: string, at: string | undefined): Receipt | undefined {
   switch (type) {
-    case 'HardBounce':
+    case 'HardBounce': {
+      const status = reportedCode('', words);
+      return sparesAddress(status, words)
+        ? otherBounce(id, status, 'bounced', at)
+        : hardBounce(id, status, at);
+    }
     case 'BadEmailAddress':
       return hardBounce(id, undefined, at);
     case 'SpamComplaint':

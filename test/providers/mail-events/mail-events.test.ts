@@ -306,6 +306,18 @@ describe('events of mail services', () => {
       expect(receipts).toEqual(expected ? [{ id: ID, at: AT, code: undefined, ...expected }] : []);
     });
 
+    test.each([
+      ['smtp;550 5.1.1 The email account that you tried to reach does not exist', '5.1.1'],
+      ['smtp;550 5.7.1 Message rejected due to content', '5.7.1'],
+      ['smtp;552 5.2.2 Mailbox full', '5.2.2'],
+      ['smtp;550 5.1.0 <news@example.org>: Sender address rejected: User unknown', 'bounced'],
+    ])('a hard bounce is read by the words of the host: %s', async (Details, code) => {
+      const data = { RecordType: 'Bounce', Type: 'HardBounce', TypeCode: 1, Details, BouncedAt: AT };
+      const body = JSON.stringify({ Metadata: { fanfare: ID }, ...data });
+      expect(await post('postmark/acc_1', body, RIGHT)).toBe(200);
+      expect(receipts).toEqual([{ id: ID, type: 'undelivered', code, at: AT }]);
+    });
+
     test('are 401 with a wrong name or password', async () => {
       const body = JSON.stringify({ Metadata: { fanfare: ID }, RecordType: 'Delivery' });
       for (const headers of [{}, basic('postmark:wrong'), basic('other:s3cr3t'), basic('postmark:')]) {
