@@ -21,6 +21,12 @@ class Clocked extends ScriptedProvider {
   }
 }
 
+/**
+ * On a busy machine one message reaches the carrier 0.3 s after it was let go and the next one at once. A full bucket
+ * that was not paid for would be 5 messages or more.
+ */
+const LATE_ON_THE_WAY = 3;
+
 /** The most that left within any window, over what a bucket allows in it. */
 function excess(at: readonly { atMs: number }[], { rate, burst }: { rate: number; burst: number }): number {
   const times = at.map((one) => one.atMs).sort((a, b) => a - b);
@@ -128,7 +134,7 @@ describeWithDatabase('a limited sender', (database) => {
         .map(({ uid }) => uid)
         .sort(),
     ).toEqual(Array.from({ length: 7 }, (_, i) => `m000${i}`));
-    expect(excess(at, limit)).toBeLessThanOrEqual(1);
+    expect(excess(at, limit)).toBeLessThanOrEqual(LATE_ON_THE_WAY);
   });
 
   /** A process that takes over what another one was giving an idempotent carrier when it ended. */
@@ -153,7 +159,7 @@ describeWithDatabase('a limited sender', (database) => {
     await accept(second, texts('new', 300));
     const old = () => clocked(second).filter(({ uid }) => uid.startsWith('old'));
     await until('they are offered again', () => old().length === 10, 20_000);
-    expect(excess(clocked(second), limit)).toBeLessThanOrEqual(1);
+    expect(excess(clocked(second), limit)).toBeLessThanOrEqual(LATE_ON_THE_WAY);
     await rig.db.deleteFrom('messages').where('uid', 'like', 'new%').execute();
   });
 
