@@ -120,13 +120,15 @@ describeWithDatabase('migrations', (database) => {
           await sql`lock table contact_lists in row exclusive mode`.execute(tx);
           migrating = migrateToLatest(storage.tables());
           migrating.catch(() => undefined);
-          await until('the migration waits', async () => {
-            const { rows } = await sql`
-              select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-                and query like '%add two%'`.execute(beside.tables());
-            return rows.length > 0;
-          });
-          await sql`lock table contacts in row exclusive mode`.execute(tx);
+          // In the database: a second after it began to wait, the migration would no longer be the one that is ended.
+          await sql`do $$ begin
+            for i in 1..3000 loop
+              exit when exists (
+                select from pg_locks where relation = 'contact_lists'::regclass and not granted);
+              perform pg_sleep(0.01);
+            end loop;
+            lock table contacts in row exclusive mode;
+          end $$`.execute(tx);
         });
       await migrating;
       await sql`select one, two from contacts, contact_lists`.execute(storage.tables());

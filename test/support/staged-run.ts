@@ -84,7 +84,7 @@ export class StagedRun {
     const [row] = (
       await sql<{ stage: number; sent: boolean; closed: boolean; nextInSeconds: number | null }>`
         select r.stage, s.sent_at is not null as sent, r.closed_at is not null as closed,
-          round(extract(epoch from s.next_at - clock_timestamp()))::int as "nextInSeconds"
+          10 * round(extract(epoch from s.next_at - clock_timestamp()) / 10)::int as "nextInSeconds"
         from run_releases r left join run_stages s on s.run_id = r.run_id and s.stage = r.stage
         where r.run_id = ${this.runId}`.execute(this.db)
     ).rows;

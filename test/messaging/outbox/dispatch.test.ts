@@ -5,6 +5,7 @@ import type { Storage } from '../../../src/storage/storage';
 import { describeWithDatabase } from '../../support/storage';
 import { until } from '../../support/until';
 import { allEvents, createOutboxRig, type OutboxRig, type TestProcess } from '../outbox-rig';
+import { ScriptedProvider } from '../scripted-provider';
 
 describeWithDatabase('handing messages over', (database) => {
   let storage: Storage;
@@ -157,6 +158,23 @@ describeWithDatabase('handing messages over', (database) => {
     });
     expect(one.sms.uids()).not.toContain('a4');
     expect((await rig.states()).a1).toBe('accepted');
+  });
+
+  test('recipients who are refused one by one beside others that are taken hold up no other', async () => {
+    const sms = new ScriptedProvider('sms', { answersEach: true, parallel: 50, batchMax: 50 });
+    sms.script = ({ id, uid }) =>
+      uid.endsWith('3')
+        ? { kind: 'account', code: 'http_404', message: 'no', orRecipient: true }
+        : { kind: 'accepted', providerId: id };
+    const apart = await createOutboxRig(storage);
+    const own = await apart.process({ sms });
+    const messages = Array.from({ length: 500 }, (_, i) => apart.sms(`m${i}`));
+    await own.delivery.acceptMany(apart.workspaceId, messages);
+    const sent = async () => Object.values(await apart.states()).filter((state) => state === 'sent').length;
+    // A pause for each would take 250 s.
+    await until('the others are sent', async () => (await sent()) === 450, 10_000);
+    expect((await apart.states()).m3).toBe('accepted');
+    await apart.stop();
   });
 
   test('a slow batch does not stop others', async () => {

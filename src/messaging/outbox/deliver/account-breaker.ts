@@ -14,9 +14,18 @@ export interface Refusal {
   untilMs: number;
   /** Messages that were refused, as far as it matters how many they were. */
   messages: Set<string>;
+  /** When the first of them was offered, while each answer may be about the recipient alone. */
+  mayBeRecipientsOfMs?: number | undefined;
 }
 
 type AccountResult = Extract<HandOverResult, { kind: 'account' }>;
+
+interface RefusedWhen {
+  startedMs: number;
+  nowMs: number;
+  takesOthers: boolean;
+  mayBeRecipients: boolean;
+}
 
 /** The code of a carrier that answers no message: each one is in doubt, so that it is paused like one that refuses us. */
 const NO_ANSWER = 'no_answer';
@@ -28,14 +37,17 @@ const MESSAGES_ENOUGH = 3;
  * single messages are tried, each after a longer wait than the one before: the wait is about half of the time that
  * the carrier has refused for, so that the end of a short outage is noticed soon and a long one costs few requests.
  *
- * An answer that may be about the recipient alone (404, 405) is believed to be so when the message gets it a second
- * time and the carrier has taken another one since the first.
+ * An answer that may be about the recipient alone (404, 405) pauses nothing while the carrier takes others: one of them was
+ * answered while this one was under way, or a moment before. It is believed to be about the recipient when the message gets
+ * it a second time and the carrier has taken another one since the first.
  */
 export class AccountBreaker {
   private refusal: Refusal | undefined;
   /** Since when the carrier takes messages, as far as this process knows. */
   takesSinceMs = Date.now();
   private lastTakenMs = Number.NEGATIVE_INFINITY;
+  /** Answers that may be about the recipient, since a message was taken. */
+  private refusedInARow = 0;
   /** When the first of the last messages was given up without an answer, and how many they are. */
   private silence: { sinceMs: number; count: number } | undefined;
   /** When messages that may have no recipient were first offered. */
@@ -103,22 +115,28 @@ export class AccountBreaker {
     const nowMs = Date.now();
     // Nearly always: the carrier refuses nothing and takes everything.
     if (!this.refusal && results.length > 0 && results.every(({ kind }) => kind === 'accepted')) {
-      this.lastTakenMs = nowMs;
+      this.took(nowMs);
       this.silence = undefined;
       return results;
     }
     this.listen(messages, results, { startedMs, nowMs });
-    const takesOthers = results.some(({ kind }) => kind === 'accepted' || kind === 'rejected');
-    if (results.some(({ kind }) => kind === 'accepted')) this.lastTakenMs = nowMs;
+    const answersOthers = results.some(({ kind }) => kind === 'accepted' || kind === 'rejected');
+    if (results.some(({ kind }) => kind === 'accepted')) this.took(nowMs);
+    const isRepeated = messages.some(({ id }) => this.suspects.has(id));
     const classified = results.map((result, i) => this.withoutRecipient(messages[i], result, startedMs));
     const refused = classified.filter((result): result is AccountResult => result.kind === 'account');
     const [first] = refused;
     if (first === undefined) {
-      if (takesOthers) this.recover(startedMs, nowMs);
+      if (answersOthers) this.recover(startedMs, nowMs);
       return classified;
     }
     const ids = messages.filter((_, i) => classified[i]?.kind === 'account').map(({ id }) => id);
-    this.refuse(first, ids, { startedMs, nowMs, takesOthers });
+    const mayBeRecipients = refused.every(({ orRecipient }) => orRecipient);
+    if (mayBeRecipients) this.refusedInARow += refused.length;
+    const takesOthers = answersOthers || (mayBeRecipients && this.takesOthers(startedMs, nowMs, isRepeated));
+    if (!takesOthers || !mayBeRecipients) {
+      this.refuse(first, ids, { startedMs, nowMs, takesOthers, mayBeRecipients });
+    } else if (answersOthers) this.recover(startedMs, nowMs);
     // One that alone is refused waits, so that it is not tried again and again before all others.
     const retryAfterMs = takesOthers ? LIMITS.accountAloneMs : this.pausedUntilMs - nowMs;
     return classified.map((result) => (result.kind === 'account' ? { ...result, retryAfterMs } : result));
@@ -146,7 +164,22 @@ export class AccountBreaker {
       code: NO_ANSWER,
       message: 'The carrier answers no message',
     };
-    this.refuse(refused, ids, { startedMs, nowMs, takesOthers: false });
+    this.refuse(refused, ids, { startedMs, nowMs, takesOthers: false, mayBeRecipients: false });
+  }
+
+  private took(nowMs: number): void {
+    this.lastTakenMs = nowMs;
+    this.refusedInARow = 0;
+  }
+
+  /**
+   * Whether the carrier takes others than one that it has just refused. Where messages are answered each by itself, the
+   * others of its moment are not in the same results.
+   */
+  private takesOthers(startedMs: number, nowMs: number, isRepeated: boolean): boolean {
+    if (this.lastTakenMs > startedMs) return true;
+    const isRecent = nowMs - this.lastTakenMs < LIMITS.accountPauseMs;
+    return isRecent && !isRepeated && this.refusedInARow < MESSAGES_ENOUGH;
   }
 
   private withoutRecipient(
@@ -173,11 +206,14 @@ export class AccountBreaker {
   private refuse(
     { code }: AccountResult,
     ids: readonly string[],
-    { startedMs, nowMs, takesOthers }: { startedMs: number; nowMs: number; takesOthers: boolean },
+    { startedMs, nowMs, takesOthers, mayBeRecipients }: RefusedWhen,
   ): void {
-    const before = this.refusal;
-    const refusal: Refusal = before ?? { code, sinceMs: nowMs, tries: 0, untilMs: 0, messages: new Set() };
+    const refusal: Refusal = this.refusal ?? {
+      ...{ code, sinceMs: nowMs, tries: 0, untilMs: 0, messages: new Set() },
+      mayBeRecipientsOfMs: startedMs,
+    };
     this.refusal = refusal;
+    if (!mayBeRecipients) refusal.mayBeRecipientsOfMs = undefined;
     for (const id of ids) if (refusal.messages.size < MESSAGES_ENOUGH) refusal.messages.add(id);
     if (takesOthers) return;
     // What was taken before this refusal says nothing about the time after it.
@@ -204,10 +240,13 @@ export class AccountBreaker {
     this.observer?.accountRefused(channel, kind, true);
   }
 
-  /** An answer that was under way when the carrier began to refuse does not say that it takes messages again. */
+  /**
+   * An answer that was under way when the carrier began to refuse does not say that it takes messages again. Beside answers
+   * that may be about recipients it does, if its message was offered with the first of them or later.
+   */
   private recover(startedMs: number, nowMs: number): void {
     const { refusal, channel, kind } = this;
-    if (!refusal || startedMs < refusal.sinceMs) return;
+    if (!refusal || startedMs < (refusal.mayBeRecipientsOfMs ?? refusal.sinceMs)) return;
     this.refusal = undefined;
     if (refusal.tries === 0) return;
     this.takesSinceMs = nowMs;

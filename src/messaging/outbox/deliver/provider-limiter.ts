@@ -185,11 +185,7 @@ class WayLimiter implements ProviderLimiter {
 
   readonly handOver: ProviderLimiter['handOver'] = async (messages, mayLeave) => {
     const startedAt = Date.now();
-    const results = this.breaker.onResults(
-      messages,
-      this.seen(await this.answersOf(messages, mayLeave), startedAt),
-      startedAt,
-    );
+    const results = this.classified(messages, await this.answersOf(messages, mayLeave), startedAt);
     const tookMs = Date.now() - startedAt;
     this.report(messages, startedAt);
     this.reportAnswers(results);
@@ -201,11 +197,7 @@ class WayLimiter implements ProviderLimiter {
   readonly handOverOne: ProviderLimiter['handOverOne'] = async (message, mayLeave) => {
     const startedAt = Date.now();
     const messages = [message];
-    const [result] = this.breaker.onResults(
-      messages,
-      this.seen(await this.answersOf(messages, mayLeave), startedAt),
-      startedAt,
-    );
+    const [result] = this.classified(messages, await this.answersOf(messages, mayLeave), startedAt);
     this.report(messages, startedAt);
     // At once, since what is recorded a moment later would let others leave meanwhile.
     if (result?.kind === 'account' || result?.kind === 'unknown') this.pauseAfter([message], [result]);
@@ -228,6 +220,18 @@ class WayLimiter implements ProviderLimiter {
     this.pauseAfter(messages, results);
     return results;
   };
+
+  /** A pause ends with the refusal that it came from: the carrier may take another message of the same moment. */
+  private classified(
+    messages: readonly HandOver[],
+    answers: readonly HandOverResult[],
+    startedAtMs: number,
+  ): readonly HandOverResult[] {
+    const { pausedUntilMs } = this.breaker;
+    const results = this.breaker.onResults(messages, this.seen(answers, startedAtMs), startedAtMs);
+    if (!this.breaker.isTrying && this.pausedUntilMs === pausedUntilMs) this.pausedUntilMs = 0;
+    return results;
+  }
 
   private adapt(tookMs: number, count: number): void {
     const isLong = tookMs > LIMITS.handoverTargetMs * 2;
@@ -254,7 +258,8 @@ class WayLimiter implements ProviderLimiter {
   private pauseAfter(messages: readonly HandOver[], results: readonly HandOverResult[]): void {
     const throttled = throttledSenders(messages, results);
     const isSilent = this.breaker.isRefused && results.some(({ kind }) => kind === 'unknown');
-    if (isSilent || results.some((result) => result.kind === 'account')) {
+    // A message that alone is refused among others pauses nothing.
+    if (isSilent || (this.breaker.isTrying && results.some(({ kind }) => kind === 'account'))) {
       this.pausedUntilMs = Math.max(this.pausedUntilMs, this.breaker.pausedUntilMs);
       this.size = PROBE_SIZE;
     } else if (throttled.length > 0) {

@@ -146,13 +146,50 @@ describe('the breaker of a provider account', () => {
     test('spends nobody when the address becomes wrong for all in the middle of a campaign', () => {
       offer({ a: taken, b: taken });
       expect(offer({ c: taken, d: nowhere })).toEqual(['accepted', 'account']);
-      expect(offer({ e: nowhere })).toEqual(['account']);
+      for (const id of ['e', 'f']) expect(offer({ [id]: nowhere })).toEqual(['account']);
+      expect(breaker.isTrying).toBe(true);
       for (let i = 0; i < 3; i++) {
         jest.setSystemTime(breaker.pausedUntilMs);
         expect(offer({ d: nowhere })).toEqual(['account']);
       }
       offer({ f: taken });
       expect(offer({ d: taken, e: taken })).toEqual(['accepted', 'accepted']);
+    });
+
+    /** Offers them together, and answers each by itself, in the order of `answers`. */
+    const offerEach = (answers: Record<string, HandOverResult>) => {
+      const startedMs = Date.now();
+      return Object.entries(answers).map(([id, result]) => {
+        jest.advanceTimersByTime(1);
+        return breaker.onResults([message(id)], [result], startedMs)[0];
+      });
+    };
+
+    test('pauses nothing while messages beside it are taken, each answered by itself', () => {
+      for (let i = 0; i < 5; i++) {
+        const [, refusal] = offerEach({ [`t${i}`]: taken, [`n${i}`]: nowhere, [`u${i}`]: taken });
+        expect(refusal).toMatchObject({ kind: 'account', retryAfterMs: LIMITS.accountAloneMs });
+        expect(breaker.isTrying).toBe(false);
+      }
+      expect(offerEach({ n0: nowhere })).toMatchObject([{ kind: 'rejected' }]);
+      expect(told).toEqual([]);
+    });
+
+    test('that comes before its neighbours are taken pauses for no longer than until then', () => {
+      offerEach({ a: nowhere });
+      expect(breaker.isTrying).toBe(true);
+      jest.setSystemTime(breaker.pausedUntilMs);
+      offerEach({ b: nowhere, c: nowhere, d: taken });
+      expect([breaker.isTrying, breaker.pausedUntilMs]).toEqual([false, 0]);
+    });
+
+    test('that three get one after the other pauses, also where others were taken a moment before', () => {
+      offerEach({ a: taken });
+      const refusals = ['b', 'c', 'd'].map((id) => {
+        offerEach({ [id]: nowhere });
+        return breaker.isTrying;
+      });
+      expect(refusals).toEqual([false, false, true]);
     });
   });
 });
