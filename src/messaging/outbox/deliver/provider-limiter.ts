@@ -186,10 +186,9 @@ class WayLimiter implements ProviderLimiter {
   readonly handOver: ProviderLimiter['handOver'] = async (messages, mayLeave) => {
     const startedAt = Date.now();
     const results = this.classified(messages, await this.answersOf(messages, mayLeave), startedAt);
-    const tookMs = Date.now() - startedAt;
+    this.adapt(Date.now() - startedAt, messages.length);
     this.report(messages, startedAt);
     this.reportAnswers(results);
-    this.adapt(tookMs, messages.length);
     this.pauseAfter(messages, results);
     return results;
   };
