@@ -339,9 +339,7 @@ const isTrouble = (result: HandOverResult): boolean =>
 
 function kindsOf(results: readonly HandOverResult[]): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const { kind } of results) {
-    if (kind !== 'stayed') counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  }
+  for (const { kind } of results) if (kind !== 'stayed') counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return counts;
 }
 
