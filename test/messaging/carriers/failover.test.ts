@@ -280,6 +280,9 @@ describeWithDatabase('failover', (database) => {
     await until('it is paused', () =>
       delivery.accounts().some(({ account, state }) => account === knowing.id && state === 'paused'),
     );
+    // Its group is closed up to 0.1 s after the answer.
+    const open = () => rig.db.selectFrom('handover_batches').select('id').execute();
+    await until('nothing is under way', async () => (await open()).length === 0);
     await owner.change(knowing, { settings: { url: 'https://other.example/' } });
     await first.listen();
     await delivery.carriersChanged();
