@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,12 +54,18 @@ async function endOf(server: SupervisedProcess): Promise<string> {
   return `${code}: ${server.tail()}`;
 }
 
-function watchdogs(): number {
-  return readdirSync('/proc').filter((name) => {
+const watchdogs = (): number => commandLines().filter((line) => line.includes(join(directory, 'pid'))).length;
+
+/** A bare Debian has no `ps`, and macOS no `/proc`. */
+function commandLines(): string[] {
+  if (process.platform !== 'linux') {
+    return execFileSync('ps', ['-ww', '-axo', 'args='], { encoding: 'utf8' }).split('\n');
+  }
+  return readdirSync('/proc').map((name) => {
     try {
-      return readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(join(directory, 'pid'));
+      return readFileSync(`/proc/${name}/cmdline`, 'utf8');
     } catch {
-      return false;
+      return '';
     }
-  }).length;
+  });
 }

@@ -7,7 +7,8 @@ import type { HandOverResult } from '../provider';
  *
  * `sender` is what is wrong with the source address: it would be the same for every recipient, none of whom did anything.
  * `settings` is what is wrong with a field that is the same in each message of the account, or of its kind (long, or with
- * letters outside GSM 7): the account waits, and goes on alone once another message was taken, because then it is this one.
+ * letters outside GSM 7): the account pauses. If the centre takes others meanwhile, the message alone is `rejected` when it
+ * is refused a second time (account-breaker.ts).
  */
 type StatusClass = 'throttled' | 'transient' | 'rejected' | 'sender' | 'settings' | 'account';
 

@@ -14,8 +14,8 @@ export interface Refusal {
   untilMs: number;
   /** Messages that were refused, as far as it matters how many they were. */
   messages: Set<string>;
-  /** When the first of them was offered, while each answer may be about the recipient alone. */
-  mayBeRecipientsOfMs?: number | undefined;
+  /** When the first of them was offered; only while each of the answers may be about its recipient alone. */
+  perhapsRecipientsSinceMs?: number | undefined;
 }
 
 type AccountResult = Extract<HandOverResult, { kind: 'account' }>;
@@ -37,8 +37,7 @@ const MESSAGES_ENOUGH = 3;
  * single messages are tried, each after a longer wait than the one before: the wait is about half of the time that
  * the carrier has refused for, so that the end of a short outage is noticed soon and a long one costs few requests.
  *
- * An answer that may be about the recipient alone (404, 405) pauses nothing while the carrier takes others: one of them was
- * answered while this one was under way, or a moment before. It is believed to be about the recipient when the message gets
+ * An answer that may be about the recipient alone (404, 405) pauses nothing while the carrier takes others. It is believed to be about the recipient when the message gets
  * it a second time and the carrier has taken another one since the first.
  */
 export class AccountBreaker {
@@ -173,8 +172,9 @@ export class AccountBreaker {
   }
 
   /**
-   * Whether the carrier takes others than one that it has just refused. Where messages are answered each by itself, the
-   * others of its moment are not in the same results.
+   * Whether the carrier takes others than one that it has just refused: it took one while this one was under way, or, where
+   * few are under way at once, shortly before, with fewer than three such answers since. Where messages are answered each
+   * by itself, the others of its moment are not in the same results.
    */
   private takesOthers(startedMs: number, nowMs: number, isRepeated: boolean): boolean {
     if (this.lastTakenMs > startedMs) return true;
@@ -210,10 +210,10 @@ export class AccountBreaker {
   ): void {
     const refusal: Refusal = this.refusal ?? {
       ...{ code, sinceMs: nowMs, tries: 0, untilMs: 0, messages: new Set() },
-      mayBeRecipientsOfMs: startedMs,
+      perhapsRecipientsSinceMs: startedMs,
     };
     this.refusal = refusal;
-    if (!mayBeRecipients) refusal.mayBeRecipientsOfMs = undefined;
+    if (!mayBeRecipients) refusal.perhapsRecipientsSinceMs = undefined;
     for (const id of ids) if (refusal.messages.size < MESSAGES_ENOUGH) refusal.messages.add(id);
     if (takesOthers) return;
     // What was taken before this refusal says nothing about the time after it.
@@ -246,7 +246,7 @@ export class AccountBreaker {
    */
   private recover(startedMs: number, nowMs: number): void {
     const { refusal, channel, kind } = this;
-    if (!refusal || startedMs < (refusal.mayBeRecipientsOfMs ?? refusal.sinceMs)) return;
+    if (!refusal || startedMs < (refusal.perhapsRecipientsSinceMs ?? refusal.sinceMs)) return;
     this.refusal = undefined;
     if (refusal.tries === 0) return;
     this.takesSinceMs = nowMs;
