@@ -55,6 +55,16 @@ describeWithDatabase('what is told of a recipient of a later stage', (database) 
   const clock = (ms: number) => new Date(ms).toISOString().slice(11, 16);
   const wall = (ms: number) => `${new Date(ms).toISOString().slice(0, 16)}:00Z`;
 
+  test('a recipient whom the run does not have is refused with the list of those that it has', async () => {
+    const { run } = await inTheWait({});
+    const { campaignId } = run.planted;
+    const id = recipientId({ runId: run.runId, channel: 'sms', seq: 999 });
+    await expect(explain(run, { channel: 'sms', seq: 999 })).rejects.toMatchObject({
+      code: 'not_found',
+      message: `Campaign ${campaignId} has no recipient ${id}; GET /api/campaign/${campaignId}/recipients lists its recipients`,
+    });
+  });
+
   test('it goes on when its stage begins, where that is known', async () => {
     const { run, later } = await inTheWait({});
     const told = await Promise.all(later.map((key) => explain(run, key)));
