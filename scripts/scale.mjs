@@ -1,6 +1,6 @@
 /**
  * `npm run scale -- --perDay 100000000 --hours 10`: what an installation of that size needs, from figures that were measured
- * (docs/benchmarks.md; where each comes from stands beside it). It multiplies; it does not guess what was not measured.
+ * (docs/benchmarks; where each comes from stands beside it). It multiplies; it does not guess what was not measured.
  * Options: `--perDay`, `--hours` (in which they are sent), `--keptDays`, `--callsPerDay` (of them), `--historyDays` (Temporal's).
  */
 const MEASURED = {

@@ -4,7 +4,7 @@ import type { HandOver } from '../provider';
 
 /**
  * A message as mail (RFC 5322). Written by ourselves, as this is most of the work of sending: the library's
- * own composer takes four times as long for the same bytes (docs/benchmarks.md). The difficult parts, words
+ * own composer takes four times as long for the same bytes (docs/benchmarks/carrier.md). The difficult parts, words
  * outside ASCII and folded lines, are left to the library.
  */
 export interface MailMessage {
