@@ -1,5 +1,5 @@
 import { LIMITS } from '../../../../src/domain/limits';
-import { AnswerDeadlines } from '../../../../src/messaging/outbox/deliver/provider-limiter';
+import { AnswerDeadlines } from '../../../../src/messaging/outbox/deliver/answer-deadlines';
 
 const TIMEOUT_MS = LIMITS.handoverTimeoutSeconds * 1_000;
 
