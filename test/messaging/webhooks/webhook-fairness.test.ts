@@ -61,8 +61,8 @@ describeWithDatabase('webhooks of several workspaces', (database) => {
       await delay(100);
     }
     delays.sort((a, b) => a - b);
-    // One of them may meet a machine that does something else; one that waits for the slow ones takes longer than that.
+    // A busy machine may delay one of them by so much; slow endpoints would delay most.
     expect(delays[4]).toBeLessThan(DELAY_MAX_MS);
-    expect(delays[8]).toBeLessThan(SLOW_MS / 2);
+    expect(delays[7]).toBeLessThan(SLOW_MS / 2);
   });
 });
