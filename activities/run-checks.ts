@@ -40,6 +40,7 @@ interface Again {
   waitMs?: undefined;
 }
 
+/** `failing`: nothing more is sent, because the run fails or is canceled, and its shards are to end. */
 export type SendingLook = Waiting | Due | Again | { kind: 'failing' };
 export type SettlingLook = Waiting | Due | Again | { kind: 'settled' | 'canceled' | 'failed' };
 
@@ -63,13 +64,15 @@ class RunChecks {
   }
 
   /**
-   * Called while shards run or sleep. Returns whether the run must stop for a reason that only the run knows,
-   * and which shards have overdue retries because they sleep for longer or have ended.
+   * Called while shards run or sleep. Returns whether the run must stop, of which its shards may not know, and
+   * which shards have overdue retries because they sleep for longer or have ended.
    */
   readonly lookWhileSending = async ({ runId, launch }: LookInput): Promise<SendingLook> => {
     const control = await readControl(this.deps.db, runId, launch);
     if (control === 'fail') return { kind: 'failing' };
     await applyMissedControl(this.deps, runId);
+    // By a gate, or by a process that was killed before it signalled the run: no other signal reaches shards that sleep.
+    if (control === 'cancel') return { kind: 'failing' };
     if (control !== 'run') return { kind: 'wait' };
     const run = await loadRun(this.deps.db, runId);
     const stages = await lookAtStages(this.deps, run, launch);

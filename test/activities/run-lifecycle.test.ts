@@ -115,6 +115,23 @@ describeWithDatabase('the books of a run', (database) => {
       expect(asked).toEqual(['DELETE']);
     });
 
+    test('is held by the next look at a run that was canceled and not signalled, which ends its sleeping shards', async () => {
+      const { runId, act } = await running();
+      service.capabilities = ['holds'];
+      asked.length = 0;
+      service.hold = async (method, response) => {
+        asked.push(method);
+        reply(response, 200);
+      };
+      await act('cancel');
+      const { lookWhileSending } = rig.orchestrator();
+      // The workflow wakes its shards then, which read that they are to end.
+      expect(await new MockActivityEnvironment().run(lookWhileSending, { runId })).toEqual({
+        kind: 'failing',
+      });
+      expect(asked).toEqual(['PUT']);
+    });
+
     test('is not held for an occurrence that a gate canceled, while another one of the campaign goes on', async () => {
       const { runId, campaignId, workspaceId } = await running();
       await sql`insert into runs (id, workspace_id, campaign_id, number, phase, workflow_id)

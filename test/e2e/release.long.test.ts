@@ -167,6 +167,29 @@ describe('campaigns that are released in stages, through the whole program', () 
   );
 
   test(
+    'a gate that cancels ends what sleeps until the hours of its recipients are open',
+    async () => {
+      const clock = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16);
+      const contacts = people(30, 'n', () => 'reject').map((one, i) => ({
+        ...one,
+        timezone: i < 5 ? 'Etc/UTC' : 'Asia/Tokyo',
+      }));
+      const id = await staged.start(['email'], contacts, {
+        delivery: { quietHours: { from: clock(-2), to: clock(2), timezone: 'recipient' } },
+        release: {
+          stages: [{ percent: 100, waitSeconds: 60 }],
+          gates: [{ metric: 'rejected', above: 0.5, minSample: 5 }],
+          onGate: 'cancel',
+        },
+      });
+      await staged.until(id, 'the gate', isOver);
+      const ended = await staged.until(id, 'the end', (one) => one.finishedAt !== null, 30_000);
+      expect(ended).toMatchObject({ phase: 'canceled', counts: { email: { waiting: 0, canceled: 5 } } });
+    },
+    LIMIT_MS,
+  );
+
+  test(
     'waits go on through a pause and through downtime, and no stage begins in a pause',
     async () => {
       const id = await staged.start(['email'], people(10, 'p', good), {
