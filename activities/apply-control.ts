@@ -46,9 +46,14 @@ export async function applyControl(deps: Deps, runId: string): Promise<Control> 
   }
 }
 
-/** Applies a change that never reached the run's workflow, because the process that was to signal it was killed. */
-export async function applyMissedControl(deps: Deps, runId: string): Promise<void> {
-  if (!(await readWantedControl(deps.db, runId)).isApplied) await applyControl(deps, runId);
+/**
+ * Applies a change that never reached the run's workflow, because the process that was to signal it was killed. Returns
+ * whether there was one.
+ */
+export async function applyMissedControl(deps: Deps, runId: string): Promise<boolean> {
+  if ((await readWantedControl(deps.db, runId)).isApplied) return false;
+  await applyControl(deps, runId);
+  return true;
 }
 
 async function holdOrRelease({ db, gatewayFor }: Deps, run: RunPlan, control: Control): Promise<void> {

@@ -70,7 +70,7 @@ class RunChecks {
   readonly lookWhileSending = async ({ runId, launch }: LookInput): Promise<SendingLook> => {
     const control = await readControl(this.deps.db, runId, launch);
     if (control === 'fail') return { kind: 'failing' };
-    await applyMissedControl(this.deps, runId);
+    const isMissed = await applyMissedControl(this.deps, runId);
     // By a gate, or by a process that was killed before it signalled the run: no other signal reaches shards that sleep.
     if (control === 'cancel') return { kind: 'failing' };
     if (control !== 'run') return { kind: 'wait' };
@@ -82,11 +82,14 @@ class RunChecks {
     const isFresh = run.options.release !== undefined && (await isStageFresh(this.deps.db, runId));
     const wait = waiting(stages.waitMs, turns.waitMs, isFresh ? OVERDUE_MS : undefined);
     const begun = [...stages.shards, ...turns.shards];
+    const closed = closedChannels(run);
+    // A resume that was not signalled: shards that sleep since the pause would look for it half an hour later.
+    if (isMissed) begun.push(...(await dueShards(this.deps.db, runId, { closed })));
     if (begun.length) return { ...wait, kind: 'due', shards: distinct(begun) };
     const overdueMs = isFresh
       ? 0
       : Math.min(LIMITS.gatherMaxMs, OVERDUE_MS + (await gatherMs(this.deps.db, runId)));
-    const shards = await dueShards(this.deps.db, runId, { overdueMs, closed: closedChannels(run) });
+    const shards = await dueShards(this.deps.db, runId, { overdueMs, closed });
     return shards.length ? { ...wait, kind: 'due', shards } : wait;
   };
 

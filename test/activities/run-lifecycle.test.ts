@@ -109,9 +109,10 @@ describeWithDatabase('the books of a run', (database) => {
       await act('pause');
       await act('resume');
       const look = () => new MockActivityEnvironment().run(rig.orchestrator().lookWhileSending, { runId });
-      await look();
+      // Its shards sleep since the pause, for up to half an hour.
+      expect(await look()).toEqual({ kind: 'due', shards: [{ channel: 'sms', shard: 0 }] });
       expect(asked).toEqual(['DELETE']);
-      await look();
+      expect(await look()).toEqual({ kind: 'wait' });
       expect(asked).toEqual(['DELETE']);
     });
 
