@@ -127,6 +127,8 @@ async function putBack(
     where: sql`r.channel = ${channel} and r.seq >= ${from} and r.seq < ${to} and r.state = any(${states}::text[])
       ${codes === undefined ? sql`` : sql`and r.code = any(${codes}::text[])`}
       ${since === undefined ? sql`` : sql`and r.updated_at <= ${since}::timestamptz`}
+      -- Nothing can be sent to a person who was erased.
+      and r.address is not null
       and (r.turn is null or not exists (select from ${others} and ${isReached}))`,
     state: 'waiting',
     columns: sql`

@@ -99,6 +99,21 @@ describeWithDatabase('a run that goes on after its end', (database) => {
     );
   });
 
+  test('leaves out a person who was erased, whose state stays', async () => {
+    const { runId, workspaceId, campaignId } = await endedRun();
+    const [failed, undelivered] = ['failed', 'undelivered'].map((state) => ENDS.indexOf(state as 'failed'));
+    await sql`update recipients set address = null, params = '{}' where run_id = ${runId}
+      and seq in (${failed}, ${undelivered})`.execute(db);
+    expect(await retryFailed(db, workspaceId, campaignId, { states: ['undelivered'] })).toEqual({
+      retried: { sms: 0 },
+    });
+    expect(await rowOf(runId)).toMatchObject({ phase: 'completed', launches: 1 });
+    expect((await retryFailed(db, workspaceId, campaignId, { states: ['failed'] })).retried).toEqual({
+      sms: 1,
+    });
+    expect(await states(runId)).toMatchObject({ failed: 1, undelivered: 1, waiting: 1 });
+  });
+
   test('changes nothing more when it is asked again', async () => {
     const { runId, workspaceId, campaignId } = await endedRun();
     await retryFailed(db, workspaceId, campaignId, { states: RETRIED });
