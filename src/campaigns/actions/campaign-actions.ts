@@ -170,12 +170,16 @@ const isPast = (end: string | undefined): boolean => end !== undefined && Date.p
 const isOver = ({ id, phase }: CampaignRecord) =>
   new DomainError('illegal_transition', `The schedule of campaign ${id} is over; edit it first`, { phase });
 
-/** Canceled before it began: the run that records this never sent anything. */
+/**
+ * Canceled before it began: the run that records this never sent anything. One that recurred before it was edited may have
+ * occurrences that failed.
+ */
 async function withdraw(tx: Tx, workspaceId: string, campaign: CampaignRecord): Promise<WorkflowEffects> {
+  const takenBack = await cancelFailedRuns(tx, campaign.id);
   const runId = campaign.run?.id ?? (await insertRun(tx, { id: campaign.id, workspaceId }, 'started'));
   await withdrawRun(tx, runId);
   await sql`update campaigns set stage = 'started', updated_at = now() where id = ${campaign.id}`.execute(tx);
-  return {};
+  return takenBack.length > 0 ? { takenBack } : {};
 }
 
 const CONTROL: Record<Exclude<Action, 'start'>, { to: Control; from: Control[] }> = {

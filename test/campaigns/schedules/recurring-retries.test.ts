@@ -3,6 +3,7 @@
 import { type Kysely, sql } from 'kysely';
 import { createCarryOut } from '../../../src/campaigns/actions/carry-out';
 import { retryFailed } from '../../../src/campaigns/actions/retry-failed';
+import { replaceCampaign } from '../../../src/campaigns/actions/save-campaign';
 import { freezeAudience } from '../../../src/campaigns/audience/audience';
 import type { CampaignTables } from '../../../src/campaigns/model/tables';
 import { beginRun } from '../../../src/campaigns/runs/runs';
@@ -103,6 +104,28 @@ describeWithDatabase("a recurring campaign's newest occurrence", (database) => {
     expect((await campaign()).phase).toBe('canceled');
     expect(await runs()).toMatchObject([{ phase: 'running', control: 'cancel' }]);
     expect(await act('cancel')).toMatchObject({ controlChanged: [{ runId, launch: 2 }] });
+  });
+
+  test('takes it back too where it was edited to a draft before it is canceled', async () => {
+    const { take, first, campaign, act, runs, workspaceId } = await daily();
+    const { runId } = (await take(first)) as { runId: string };
+    const content = await campaign();
+    await freezeAudience(db, {
+      ...{ runId, workspaceId, channel: 'sms' as const, contactListIds: content.contactListIds },
+      ...{ placeholders: [], campaignParams: {} },
+    });
+    await beginRun(db, runId);
+    await sql`update runs set phase = 'failed', control = 'fail' where id = ${runId}`.execute(db);
+    const edit = { start: false, needsApproval: false, own: undefined, note: undefined };
+    const now = await campaign();
+    await db.transaction().execute((tx) => replaceCampaign(tx, workspaceId, now, edit, content));
+    expect((await campaign()).phase).toBe('draft');
+    expect(await act('cancel')).toEqual({ takenBack: [{ runId, launch: 2 }] });
+    expect((await campaign()).phase).toBe('canceled');
+    expect(await runs()).toMatchObject([
+      { id: runId, phase: 'running', control: 'cancel' },
+      { phase: 'canceled', reason: 'withdrawn before it started' },
+    ]);
   });
 
   test('takes back what each failed occurrence did not send, also where newer ones have ended since', async () => {
