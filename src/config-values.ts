@@ -9,6 +9,27 @@ export const httpUrl = z.url({
   error: 'this must be an address such as https://fanfare.example.com',
 });
 export const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ''));
+
+/** Modes of TLS that the driver takes for `verify-full`. It warns of that at each start, because a later one will not. */
+const AS_VERIFY_FULL = ['allow', 'prefer', 'require', 'verify-ca'];
+const SSL_MODES = ['disable', 'no-verify', 'verify-full', ...AS_VERIFY_FULL];
+
+export const postgresUrl = z
+  .url({
+    protocol: /^postgres(ql)?$/,
+    error:
+      'this must be postgres://user:password@host:5432/name; characters such as / and # in a password are written %2F and %23',
+  })
+  .transform((value, context) => {
+    const { searchParams } = new URL(value);
+    const mode = searchParams.get('sslmode');
+    if (mode === null || searchParams.has('uselibpqcompat')) return value;
+    if (SSL_MODES.includes(mode)) {
+      return AS_VERIFY_FULL.includes(mode) ? value.replace(`sslmode=${mode}`, 'sslmode=verify-full') : value;
+    }
+    context.addIssue({ code: 'custom', message: 'its sslmode must be disable, no-verify or verify-full' });
+    return z.NEVER;
+  });
 /** Shown to people, so that it must hold no secret. */
 export const openUrl = baseUrl.refine((value) => {
   const { username, password, search, hash } = new URL(value);

@@ -10,6 +10,7 @@ import {
   optedOutCodes,
   port,
   positive,
+  postgresUrl,
   rate,
   secretsKeys,
   smtpRelays,
@@ -35,13 +36,7 @@ export type ProviderName = (typeof EMAIL_PROVIDERS)[number] | (typeof SMS_PROVID
 
 export const VARIABLES = z.object({
   FANFARE_DATA_DIR: z.string().default('.fanfare'),
-  DATABASE_URL: z
-    .url({
-      protocol: /^postgres(ql)?$/,
-      error:
-        'this must be postgres://user:password@host:5432/name; characters such as / and # in a password are written %2F and %23',
-    })
-    .optional(),
+  DATABASE_URL: postgresUrl.optional(),
   FANFARE_POSTGRES_BIN: z.string().optional(),
   FANFARE_HTTP_HOST: z.string().default('127.0.0.1'),
   FANFARE_HTTP_PORT: port.default(8080),

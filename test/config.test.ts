@@ -155,6 +155,21 @@ describe('the address of PostgreSQL', () => {
       expect(said).not.toContain(text);
     },
   );
+
+  test.each([
+    ['require', 'verify-full'],
+    ['verify-ca', 'verify-full'],
+    ['no-verify', 'no-verify'],
+  ])('with sslmode=%s is read as the driver reads it, without its warning', (written, read) => {
+    const url = (mode: string) => `postgres://u:hidden@h/n?sslmode=${mode}&sslrootcert=/ca.pem`;
+    expect(readConfig({ DATABASE_URL: url(written) }).databaseUrl).toBe(url(read));
+  });
+
+  test('with an sslmode that does not exist is refused with those that do', () => {
+    expect(refusal({ DATABASE_URL: 'postgres://u:hidden@h/n?sslmode=required' })).toContain(
+      'DATABASE_URL: its sslmode must be disable, no-verify or verify-full',
+    );
+  });
 });
 
 describe('https', () => {

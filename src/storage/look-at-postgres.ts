@@ -21,13 +21,7 @@ const TIMEOUT_MS = 5_000;
 
 /** Fails with a StartupError when no server answers. */
 export async function lookAtPostgres(connectionString: string): Promise<PostgresLook> {
-  const client = new Client({
-    connectionString,
-    connectionTimeoutMillis: TIMEOUT_MS,
-    query_timeout: TIMEOUT_MS,
-    // As processes connect, so that what refuses them is found.
-    options: sessionOptions(),
-  });
+  const client = clientOf(connectionString);
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -54,6 +48,21 @@ export async function lookAtPostgres(connectionString: string): Promise<Postgres
     throw noAnswer(error);
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+function clientOf(connectionString: string): Client {
+  try {
+    return new Client({
+      connectionString,
+      connectionTimeoutMillis: TIMEOUT_MS,
+      query_timeout: TIMEOUT_MS,
+      // As processes connect, so that what refuses them is found.
+      options: sessionOptions(),
+    });
+  } catch (error) {
+    // The driver reads the files of `sslrootcert` and others before it connects.
+    throw noAnswer(error);
   }
 }
 

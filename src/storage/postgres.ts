@@ -82,19 +82,26 @@ export function sessionOptions(idleInTransactionMs: number = LIMITS.databaseIdle
 }
 
 export function noAnswer(error: unknown): StartupError {
-  const wayOut = refusesOptions(error) ? NO_OPTIONS : WAYS_OUT[String(codeOf(error))];
+  const wayOut = wayOutOf(error);
   const { message } = error as Error;
   return new StartupError(
     `PostgreSQL at DATABASE_URL ${wayOut ? 'refuses us' : 'does not answer'}: ${message}`,
     wayOut ??
       'Check that the server runs and that DATABASE_URL names it, or unset DATABASE_URL to use a managed PostgreSQL.',
-    { cause: error, mayPass: isConnectionLoss(error) },
+    { cause: error, mayPass: wayOut === undefined && isConnectionLoss(error) },
   );
 }
 
-/** The server reports these errors, and its operator must fix them. */
-export const isRefusal = (error: unknown): boolean =>
-  refusesOptions(error) || Object.hasOwn(WAYS_OUT, String(codeOf(error)));
+/** The server or the driver reports these errors, and the operator must fix them. */
+export const isRefusal = (error: unknown): boolean => wayOutOf(error) !== undefined;
+
+/** The words come first, because one code stands for several mistakes, and the driver has none for some of its own. */
+function wayOutOf(error: unknown): string | undefined {
+  if (refusesOptions(error)) return NO_OPTIONS;
+  if (isUntrusted(error)) return NOT_TRUSTED;
+  const { message } = error as Error;
+  return WAYS_OUT_BY_WORDS.find(([words]) => words.test(message))?.[1] ?? WAYS_OUT[String(codeOf(error))];
+}
 
 /** Of a pooler, which knows few settings. */
 const refusesOptions = (error: unknown): boolean =>
@@ -104,8 +111,23 @@ const NO_OPTIONS =
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
 
+/** OpenSSL's codes of a certificate, Node's of its name, and a file of `sslrootcert` that cannot be read. */
+const isUntrusted = (error: unknown): boolean =>
+  /CERT|^UNABLE_TO_/.test(String(codeOf(error))) || (error as { syscall?: unknown }).syscall === 'open';
+const NOT_TRUSTED =
+  'Let DATABASE_URL end in ?sslmode=verify-full&sslrootcert=<file> with the certificates of the authority, and name the host that the certificate is for; docs/operating.md says more.';
+
 const WRONG_LOGIN =
   'Correct the user and password in DATABASE_URL; characters such as / and # in a password are written %2F and %23.';
+const WAYS_OUT_BY_WORDS: [RegExp, string][] = [
+  [
+    /pg_hba\.conf.* no encryption$/,
+    'The server may want TLS: add sslmode=verify-full to DATABASE_URL. Otherwise let its pg_hba.conf admit this user, database and address.',
+  ],
+  [/pg_hba\.conf/, "Let the server's pg_hba.conf admit this user, database and address."],
+  [/does not support SSL/, 'Switch TLS on at the server, or write sslmode=disable into DATABASE_URL.'],
+  [/^SASL: .*password must be/, WRONG_LOGIN],
+];
 const WAYS_OUT: Record<string, string | undefined> = {
   '28P01': WRONG_LOGIN,
   '28000': WRONG_LOGIN,
