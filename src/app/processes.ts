@@ -116,12 +116,18 @@ export function installationReader({ db, processId, isManaged, temporal }: ReadD
   };
 }
 
+const lives = sql<boolean>`seen_at > now() - ${LIMITS.processSilentSeconds} * interval '1 second'`;
+
+export async function countLivingProcesses(db: Kysely<ProcessTables>): Promise<number> {
+  const { rows } = await sql<{ n: number }>`select count(*) as n from processes where ${lives}`.execute(db);
+  return rows[0]?.n ?? 0;
+}
+
 /** Those that live first, each group in the order in which they were started. */
 async function listProcesses(
   db: Kysely<ProcessTables>,
   processId: string,
 ): Promise<Installation['processes']> {
-  const lives = sql<boolean>`seen_at > now() - ${LIMITS.processSilentSeconds} * interval '1 second'`;
   const rows = await db
     .selectFrom('processes')
     .selectAll()

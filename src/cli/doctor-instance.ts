@@ -1,5 +1,9 @@
 import { z } from 'zod';
+import { countLivingProcesses, type ProcessTables } from '../app/processes';
+import type { Config } from '../config';
 import { ownerOf } from '../storage/directory-lock';
+import { readWithoutMigrating } from '../storage/look-at-postgres';
+import { findRunning } from '../storage/managed/running-server';
 import type { Check, CheckResult } from './doctor';
 import { clockFinding } from './doctor-machine';
 import { reasonOf, wayIn } from './unreachable';
@@ -19,12 +23,11 @@ export const lookAtInstance: Check = async ({ config, credentials }) => {
   const answer = await ask(`${baseUrl}/readyz`);
   if ('problem' in answer) {
     const found = `nothing answers at ${baseUrl}: ${answer.problem}`;
-    // An instance that holds its directory and does not answer is faulty; one that does not run may be meant
-    // not to.
-    const expected = named !== undefined || (await ownerOf(config.dataDir)) !== undefined;
-    const wayOut =
-      answer.wayIn ?? (named ? 'Start it, or correct FANFARE_APP_URL.' : 'Start one with `fanfare up`.');
-    return [{ check, state: expected ? 'broken' : 'note', found, wayOut }];
+    if (named)
+      return [
+        { check, state: 'broken', found, wayOut: answer.wayIn ?? 'Start it, or correct FANFARE_APP_URL.' },
+      ];
+    return [{ check, ...(await unanswered(config, found)), ...(answer.wayIn && { wayOut: answer.wayIn }) }];
   }
   const clock = clockFinding('the instance', answer.clockAheadMs);
   if (answer.status === 200) {
@@ -44,6 +47,35 @@ export const lookAtInstance: Check = async ({ config, credentials }) => {
   const wayOut = 'Look at what the other checks found, and at the log of the instance.';
   return [{ check, state: 'broken', found, wayOut }, ...clock];
 };
+
+/**
+ * An instance that holds its directory and does not answer is faulty, and so is an address without an answer through which
+ * other processes send campaigns. An instance that does not run may be meant not to.
+ */
+async function unanswered(config: Config, found: string): Promise<Omit<CheckResult, 'check'>> {
+  if ((await ownerOf(config.dataDir)) !== undefined)
+    return { state: 'broken', found, wayOut: 'Start one with `fanfare up`.' };
+  const living = await livingProcesses(config);
+  if (living === 0) {
+    const commands = config.temporal.address ? '`fanfare up` or `fanfare serve`' : '`fanfare up`';
+    return { state: 'note', found, wayOut: `Start one with ${commands}.` };
+  }
+  const run =
+    living === 1 ? '1 process of the installation runs' : `${living} processes of the installation run`;
+  return {
+    state: 'broken',
+    found: `${found}, and ${run}`,
+    wayOut:
+      'Start `fanfare serve` there, because campaigns wait for it; or let FANFARE_AUTH_URL, FANFARE_SEND_URL and FANFARE_APP_URL name one that answers, and restart the workers.',
+  };
+}
+
+/** None where the database does not say: that it is away, or has an earlier schema, is found with it. */
+async function livingProcesses({ databaseUrl, dataDir }: Config): Promise<number> {
+  const url = databaseUrl ?? (await findRunning(dataDir))?.url;
+  if (url === undefined) return 0;
+  return readWithoutMigrating<ProcessTables, number>(url, countLivingProcesses).catch(() => 0);
+}
 
 const readyAnswer = z.looseObject({
   accounts: z.array(

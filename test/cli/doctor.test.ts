@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkAccount } from '../../src/app/accounts';
+import { type ProcessTables, recordProcess } from '../../src/app/processes';
 import { openSecretsModule } from '../../src/app/secrets-module';
 import { readConfig } from '../../src/config';
 import { writeCredentials } from '../../src/credentials/credentials';
@@ -51,6 +52,36 @@ describeWithDatabase('fanfare doctor', (database) => {
       expect(of('sms provider')[0]?.found).toContain('simulator');
       const text = await runFanfare(['doctor'], { FANFARE_DATA_DIR: directory }).ended;
       expect(text.out).toMatch(/^ok {6}node .*Nothing is broken\.\n$/s);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'processes that run while nothing answers where campaigns are sent through are named, with what to do',
+    async () => {
+      const place = await database.place({ migrated: true });
+      const storage = await openStorage(place);
+      const db = storage.tables<ProcessTables>();
+      const baseUrl = 'http://127.0.0.1:1';
+      const login = { id: 'x', email: 'x@example.com', password: 'x', secret: 'x', name: 'x' };
+      const made = { ...{ workspace: login, user: login, client: login, apiKey: 'x' }, baseUrl };
+      await writeCredentials(directory, made);
+      const looked = async () =>
+        (await doctor({ DATABASE_URL: place.databaseUrl, TEMPORAL_ADDRESS: '127.0.0.1:1' })).of('instance');
+      expect(await looked()).toMatchObject([
+        { state: 'note', wayOut: expect.stringContaining('fanfare serve') },
+      ]);
+      const log = createLog('silent');
+      const sending = await recordProcess({ db, roles: ['sender'], buildId: undefined, log });
+      expect(await looked()).toMatchObject([
+        {
+          state: 'broken',
+          found: expect.stringMatching(/127\.0\.0\.1:1: .*, and 1 process of the installation runs/),
+          wayOut: expect.stringMatching(/^Start `fanfare serve` .*FANFARE_SEND_URL/),
+        },
+      ]);
+      await sending.stop();
+      await storage.close();
     },
     TIMEOUT_MS,
   );
