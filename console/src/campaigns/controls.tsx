@@ -122,10 +122,10 @@ function controlsOf(campaign: Detail, { above, act, open, edit }: Presses): Cont
     ...when(failedOf(campaign) > 0 && phase !== 'planning', {
       ...{ from: 'sender', label: texts.retry, means: texts.retryMeans, press: () => open('retry') },
     }),
-    ...when(phase === 'draft', {
+    ...when(phase === 'draft' || phase === 'scheduled', {
       from: 'editor',
       label: texts.edit,
-      means: holdsOther(campaign.id) ? `${texts.editMeans} ${texts.editReplaces}` : texts.editMeans,
+      means: editMeans(campaign),
       press: edit,
     }),
     {
@@ -140,6 +140,13 @@ function controlsOf(campaign: Detail, { above, act, open, edit }: Presses): Cont
 }
 
 const when = (isSo: boolean, control: Control): Control[] => (isSo ? [control] : []);
+
+function editMeans({ id, phase }: Detail): string {
+  const { editMeans: means, editScheduled, editReplaces } = texts;
+  return [means, phase === 'scheduled' && editScheduled, holdsOther(id) && editReplaces]
+    .filter(Boolean)
+    .join(' ');
+}
 
 const isHeldForApproval = ({ reason, phase }: Detail): boolean =>
   typeof reason === 'object' && reason?.code === 'approval_required' && !isOver(phase);

@@ -1,0 +1,60 @@
+/** Proves that an operator sees when a campaign goes, what it would send and how to stop it, without knowing ids. */
+
+import type { Browser } from 'playwright-core';
+import { bearerFor, newWorkspace } from '../http/service';
+import { startWholeApi, type WholeApi } from '../http/whole-api';
+import { startBrowser } from '../support/browser';
+import { builtConsole } from '../support/console';
+import { signedInAt } from '../support/console-pages';
+import { describeWithDatabase } from '../support/storage';
+
+describeWithDatabase('what the console shows an operator', (database) => {
+  let browser: Browser;
+  let api: WholeApi;
+  let user: { email: string; password: string };
+  let headers: Record<string, string>;
+  let list: string;
+  let template: string;
+  const startAt = new Date(Date.now() + 86_400_000).toISOString();
+
+  const ask = async (method: string, path: string, body?: unknown) =>
+    (await api.call(method, path, { headers, ...(body === undefined ? {} : { body }) })).body;
+
+  beforeAll(async () => {
+    browser = await startBrowser();
+    api = await startWholeApi(await database.open(), { more: [builtConsole()] });
+    const made = await newWorkspace(api.identity);
+    user = made.user;
+    headers = { authorization: await bearerFor(api.identity, made) };
+    list = (await ask('POST', '/api/contact-list', { name: 'Readers' })).data.id;
+    const contacts = [{ name: 'Ada', phone: '+12025550143' }];
+    await ask('POST', `/api/contact-list/${list}/contacts`, { contacts });
+    const content = { channel: 'sms', templateName: 'Sale text', body: 'Hello {{NAME}}' };
+    template = (await ask('POST', '/api/template', content)).template.id;
+  }, 120_000);
+  afterAll(async () => {
+    await browser?.close();
+    await api?.stop();
+  });
+
+  const open = (path: string, options = {}) => signedInAt(browser, api.url, user, path, options);
+  async function campaign(name: string, more: object = {}): Promise<string> {
+    const settings = { sms: { shortCode: '12345', templateId: template, version: 1 } };
+    const body = { name, channel: ['sms'], contactListId: [list], settings, ...more };
+    return (await ask('POST', '/api/campaign', body)).data.id;
+  }
+  const read = async (id: string) => (await ask('GET', `/api/campaign/${id}`)).data;
+
+  test('a scheduled campaign is edited until it starts, and stays scheduled', async () => {
+    const id = await campaign('Next weak', { schedule: { startAt } });
+    const { page, close } = await open(`/campaigns/${id}`);
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    await page.getByRole('heading', { name: 'Edit Next weak' }).waitFor();
+    await page.getByLabel('Name', { exact: true }).fill('Next week');
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByRole('button', { name: 'Start' }).click();
+    await page.getByRole('heading', { name: 'Next week', exact: true }).waitFor();
+    expect(await read(id)).toMatchObject({ name: 'Next week', phase: 'scheduled', schedule: { startAt } });
+    await close();
+  }, 120_000);
+});
