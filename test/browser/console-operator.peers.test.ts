@@ -7,6 +7,7 @@ import { startBrowser } from '../support/browser';
 import { builtConsole } from '../support/console';
 import { signedInAt } from '../support/console-pages';
 import { describeWithDatabase } from '../support/storage';
+import { until } from '../support/until';
 
 describeWithDatabase('what the console shows an operator', (database) => {
   let browser: Browser;
@@ -55,6 +56,22 @@ describeWithDatabase('what the console shows an operator', (database) => {
     await page.getByRole('button', { name: 'Start' }).click();
     await page.getByRole('heading', { name: 'Next week', exact: true }).waitFor();
     expect(await read(id)).toMatchObject({ name: 'Next week', phase: 'scheduled', schedule: { startAt } });
+    await close();
+  }, 120_000);
+
+  test('everything can be stopped without scrolling, however much runs', async () => {
+    for (let i = 0; i < 9; i++) await campaign(`Runs ${i}`, { schedule: { startAt } });
+    const { page, close } = await open('/', { viewport: { width: 375, height: 700 } });
+    await page.getByRole('link', { name: 'Runs 8' }).waitFor();
+    const stop = page.getByRole('button', { name: 'Stop everything' });
+    await until(
+      'the button is on the screen',
+      async () => {
+        const box = await stop.boundingBox();
+        return box !== null && box.y + box.height < 700;
+      },
+      5_000,
+    );
     await close();
   }, 120_000);
 });

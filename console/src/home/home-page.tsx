@@ -18,10 +18,11 @@ export function HomePage() {
   const found = useQuery(overviewQuery);
   return (
     <Page title={TEXTS.nav.home} lead={texts.lead}>
+      {/* First, because below what runs it would be screens away when it is needed. */}
+      <StopCard />
       {found.isPending && <Skeleton lines={8} />}
       {found.error && !found.data && <ErrorState error={found.error} onRetry={() => found.refetch()} />}
       {found.data && <OverviewOf overview={found.data} />}
-      <StopCard />
     </Page>
   );
 }
