@@ -953,6 +953,7 @@ export const TEXTS = {
     started: 'Started',
     finished: 'Finished',
     nextRun: 'Next run',
+    starts: 'Starts',
     createdAt: 'Created',
     limit: 'Limit',
     noLimit: 'As fast as the carriers take it',

@@ -46,6 +46,24 @@ describeWithDatabase('what the console shows an operator', (database) => {
   }
   const read = async (id: string) => (await ask('GET', `/api/campaign/${id}`)).data;
 
+  test('a scheduled campaign says when it starts, and draws no empty plot', async () => {
+    const id = await campaign('Tomorrow', { schedule: { startAt } });
+    const { page, close } = await open(`/campaigns/${id}`);
+    const starts = page.locator('.tiles div', { hasText: 'Starts' });
+    expect(await starts.locator('time').getAttribute('datetime')).toBe(startAt);
+    await page.getByText('Nothing has happened yet.').waitFor();
+    expect(await page.locator('.plot').count()).toBe(0);
+    await close();
+  }, 120_000);
+
+  test('starting a draft that has an hour is said to wait for it', async () => {
+    const id = await campaign('Planned', { schedule: { startAt }, start: false });
+    const { page, close } = await open(`/campaigns/${id}`);
+    await page.getByRole('button', { name: 'Start', exact: true }).waitFor();
+    expect(await page.locator('.control').first().textContent()).toContain('It waits until its time');
+    await close();
+  }, 120_000);
+
   test('a scheduled campaign is edited until it starts, and stays scheduled', async () => {
     const id = await campaign('Next weak', { schedule: { startAt } });
     const { page, close } = await open(`/campaigns/${id}`);

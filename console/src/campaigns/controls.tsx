@@ -94,7 +94,7 @@ function controlsOf(campaign: Detail, { above, act, open, edit }: Presses): Cont
       means: fill(texts.approveAbove, { n: formatNumber(above ?? 0) }),
     }),
     ...when(!needsApproval && above === undefined && phase === 'draft', {
-      ...{ from: 'sender', label: texts.start, means: texts.startMeans, kind: 'primary' },
+      ...{ from: 'sender', label: texts.start, means: startMeans(campaign), kind: 'primary' },
       press: () => act('start'),
     }),
     ...when(phase === 'scheduled', {
@@ -137,6 +137,13 @@ function controlsOf(campaign: Detail, { above, act, open, edit }: Presses): Cont
       press: () => open('cancel'),
     }),
   ];
+}
+
+/** A draft with an hour ahead is scheduled by its start. */
+function startMeans({ schedule }: Detail): string {
+  const { later, recurring } = TEXTS.newCampaign.review.startMeans;
+  if (schedule?.cron) return recurring;
+  return schedule?.startAt && Date.parse(schedule.startAt) > Date.now() ? later : texts.startMeans;
 }
 
 const when = (isSo: boolean, control: Control): Control[] => (isSo ? [control] : []);

@@ -16,6 +16,7 @@ import {
   countsSentence,
   doneShare,
   isChannel,
+  isOver,
   STATES,
   stateTone,
   stateWord,
@@ -61,6 +62,7 @@ export function OverviewPart() {
 
 function Facts({ campaign, isLive }: { campaign: Detail; isLive: boolean }) {
   const { ratePerSecond, eta, startedAt, finishedAt, nextRunAt, delivery, phase } = campaign;
+  const startAt = campaign.schedule?.cron ? undefined : campaign.schedule?.startAt;
   const isMoving = ['planning', 'running', 'finishing'].includes(phase);
   return (
     <div className="row spread end">
@@ -84,6 +86,14 @@ function Facts({ campaign, isLive }: { campaign: Detail; isLive: boolean }) {
             <dt>{texts.nextRun}</dt>
             <dd>
               <Time at={nextRunAt} />
+            </dd>
+          </div>
+        )}
+        {startAt && !startedAt && !isOver(phase) && (
+          <div>
+            <dt>{texts.starts}</dt>
+            <dd>
+              <Time at={startAt} />
             </dd>
           </div>
         )}

@@ -25,7 +25,8 @@ export function TimelinePart({ id }: { id: string }) {
 }
 
 function Plots({ timeline }: { timeline: CampaignTimeline }) {
-  const shown = Object.entries(timeline.channels).filter(([, { points }]) => points.length > 0);
+  // An axis of time without a line says nothing.
+  const shown = Object.entries(timeline.channels).filter(([, line]) => statesOf(line).length > 0);
   if (shown.length === 0) return <p className="muted">{texts.empty}</p>;
   return shown.map(([channel, line]) => (
     <figure key={channel} className="card stack tight">
