@@ -77,6 +77,18 @@ describeWithDatabase('what the console shows an operator', (database) => {
     await close();
   }, 120_000);
 
+  test('settings name templates and lists, lead to them, and say the schedule in words', async () => {
+    const schedule = { cron: '0 9 * * 1', timezone: 'Europe/Berlin' };
+    const id = await campaign('Every Monday', { schedule });
+    const { page, close } = await open(`/campaigns/${id}/settings`);
+    const facts = page.getByRole('region', { name: 'Settings' });
+    await facts.getByText('0 9 * * 1, by the clocks of Europe/Berlin').waitFor();
+    const leadsTo = (name: string) => facts.getByRole('link', { name }).getAttribute('href');
+    expect(await leadsTo('Readers')).toBe(`/console/contacts/lists/${list}`);
+    expect(await leadsTo('Sale text')).toBe(`/console/templates/${template}`);
+    await close();
+  }, 120_000);
+
   test('everything can be stopped without scrolling, however much runs', async () => {
     for (let i = 0; i < 9; i++) await campaign(`Runs ${i}`, { schedule: { startAt } });
     const { page, close } = await open('/', { viewport: { width: 375, height: 700 } });

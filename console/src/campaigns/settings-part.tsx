@@ -11,10 +11,13 @@ import { formatNumber } from '../format';
 import { Allowed } from '../shell/allowed';
 import { TEXTS } from '../texts';
 import { campaignQuery, type Detail } from './campaign-queries';
-import { isChannel, isOver } from './campaign-words';
+import { isOver } from './campaign-words';
+import { ListLink, TemplateLink } from './content-links';
+import { ScheduleLines } from './schedule-lines';
 
-const { campaign, channels } = TEXTS;
+const { campaign, channels, newCampaign } = TEXTS;
 const texts = campaign.settings;
+const { what } = newCampaign;
 const route = getRouteApi('/signed-in/campaigns/$id/settings');
 
 export function SettingsPart() {
@@ -98,13 +101,29 @@ function Facts({ campaign: one }: { campaign: Detail }) {
     <section className="card stack" aria-labelledby="settings">
       <h2 id="settings">{texts.title}</h2>
       <dl className="facts">
-        {Object.entries(one.settings)
-          .filter(([channel]) => isChannel(channel))
-          .map(([channel, setting]) => (
-            <Setting key={channel} channel={channel as keyof typeof channels} setting={setting} />
-          ))}
+        {one.channel.map((channel) => (
+          <Setting key={channel} channel={channel} setting={one.settings[channel]} />
+        ))}
+        {one.channel.length > 1 && (
+          <>
+            <dt>{what.strategy}</dt>
+            <dd>{one.strategy === 'fallback' ? what.fallback : what.broadcast}</dd>
+          </>
+        )}
         <dt>{texts.lists}</dt>
-        <dd className="mono">{one.contactListId.join(', ') || TEXTS.common.none}</dd>
+        <dd>
+          {one.contactListId.length === 0 ? (
+            TEXTS.common.none
+          ) : (
+            <ul className="plain">
+              {one.contactListId.map((id) => (
+                <li key={id}>
+                  <ListLink id={id} />
+                </li>
+              ))}
+            </ul>
+          )}
+        </dd>
         <dt>{texts.own}</dt>
         <dd>{formatNumber(one.inline)}</dd>
         <dt>{texts.class}</dt>
@@ -112,7 +131,9 @@ function Facts({ campaign: one }: { campaign: Detail }) {
         {one.schedule && (
           <>
             <dt>{texts.schedule}</dt>
-            <dd className="mono">{JSON.stringify(one.schedule)}</dd>
+            <dd>
+              <ScheduleLines schedule={one.schedule} />
+            </dd>
           </>
         )}
         {one.delivery?.quietHours && (
@@ -163,7 +184,7 @@ function Setting({
     <>
       <dt>{channels[channel]}</dt>
       <dd>
-        {texts.sender} <strong>{sender}</strong>, {texts.template} <code>{setting.templateId}</code>,{' '}
+        {texts.sender} <strong>{sender}</strong>, {texts.template} <TemplateLink id={setting.templateId} />,{' '}
         {texts.version} {setting.version}
       </dd>
     </>
