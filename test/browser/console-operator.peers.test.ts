@@ -104,4 +104,15 @@ describeWithDatabase('what the console shows an operator', (database) => {
     );
     await close();
   }, 120_000);
+
+  test('who approves sees when it goes, and is led to what it says', async () => {
+    await ask('PUT', '/api/policy', { approval: { above: 0 } });
+    const id = await campaign('For two', { schedule: { startAt } });
+    const { page, close } = await open(`/campaigns/${id}`);
+    await page.getByRole('button', { name: 'Approve and send' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.locator(`a[href="/console/templates/${template}"]`).waitFor();
+    expect(await dialog.locator('.facts time').getAttribute('datetime')).toBe(startAt);
+    await close();
+  }, 120_000);
 });

@@ -1,7 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { call } from '../api/client';
 import { isProblem } from '../api/problem';
-import type { ApproveCampaignData } from '../api/types.gen';
+import type { ApproveCampaignData, ReadCampaignDigestResponse } from '../api/types.gen';
 import { Button } from '../design/button';
 import { Dialog } from '../design/dialog';
 import { ErrorState, Skeleton } from '../design/states';
@@ -9,8 +10,10 @@ import { formatNumber } from '../format';
 import { TEXTS } from '../texts';
 import { campaignQuery, type Detail, digestQuery } from './campaign-queries';
 import { ForecastTable, Warnings } from './forecast';
+import { ScheduleLines } from './schedule-lines';
 
 const texts = TEXTS.campaign.control;
+type DigestTemplate = ReadCampaignDigestResponse['data']['templates'][number];
 
 /** Exactly what the digest covers is approved; what has changed meanwhile must be looked at again. */
 export function ApproveDialog({ campaign, onClose }: { campaign: Detail; onClose(): void }) {
@@ -58,9 +61,17 @@ export function ApproveDialog({ campaign, onClose }: { campaign: Detail; onClose
           <dl className="facts">
             <dt>{TEXTS.campaign.count}</dt>
             <dd>{formatNumber(digest.data.recipients)}</dd>
-            {digest.data.templates.map(({ channel, name, version }) => (
-              <TemplateFact key={channel} channel={channel} name={name} version={version} />
+            {digest.data.templates.map((template) => (
+              <TemplateFact key={template.channel} template={template} />
             ))}
+            {digest.data.schedule && (
+              <>
+                <dt>{TEXTS.campaign.settings.schedule}</dt>
+                <dd>
+                  <ScheduleLines schedule={digest.data.schedule} />
+                </dd>
+              </>
+            )}
             <dt>{texts.approveDigest}</dt>
             <dd>
               <code>{digest.data.digest}</code>
@@ -82,12 +93,16 @@ export function ApproveDialog({ campaign, onClose }: { campaign: Detail; onClose
   );
 }
 
-function TemplateFact({ channel, name, version }: { channel: string; name: string; version: number }) {
+/** It leads to what the template says, which nothing else on this page shows. */
+function TemplateFact({ template: { channel, templateId, name, version } }: { template: DigestTemplate }) {
   return (
     <>
       <dt>{TEXTS.channels[channel as keyof typeof TEXTS.channels] ?? channel}</dt>
       <dd>
-        {name}, {TEXTS.campaign.settings.version} {version}
+        <Link to="/templates/$templateId" params={{ templateId }}>
+          {name}
+        </Link>
+        , {TEXTS.campaign.settings.version} {version}
       </dd>
     </>
   );
