@@ -907,7 +907,7 @@ export const TEXTS = {
       sent: { word: 'Sent', means: 'The carrier has it; its report is awaited.' },
       accepted: { word: 'Accepted', means: 'In our outbox, on its way to the carrier.' },
       sending: { word: 'Sending', means: 'Being handed over now.' },
-      waiting: { word: 'Waiting', means: 'For a retry, for its hours or for the pace.' },
+      waiting: { word: 'Waiting', means: 'For a retry, its stage, its hours or the pace.' },
       pending: { word: 'Not begun', means: 'Its turn has not come.' },
       unknown: { word: 'Unknown', means: 'It may have arrived: the answer was lost.' },
       undelivered: { word: 'Undelivered', means: 'It left, and did not arrive.' },

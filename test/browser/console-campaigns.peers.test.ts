@@ -116,6 +116,16 @@ describe('campaigns in the console, of the whole program', () => {
     await page.getByText('Left out: No address for this channel').waitFor();
   }, 240_000);
 
+  test('a campaign that waits for a person to let its next stage go says so in place of its phase', async () => {
+    const id = await create({ release: { stages: [{ recipients: 5 }] } });
+    const { page } = await open(`/campaigns/${id}`);
+    const head = page.locator('.heading');
+    await page.getByRole('button', { name: 'Let the next stage go' }).waitFor({ timeout: SETTLED_MS });
+    expect(await head.textContent()).toContain('Waits until you let the next stage go.');
+    expect(await head.textContent()).not.toContain('Messages leave now.');
+    await here.api.expect('POST', `/api/campaign/${id}/cancel`, {});
+  }, 240_000);
+
   test('hostile names are text, in lists and on pages', async () => {
     const id = await create({ name: HOSTILE, start: false });
     const { page, complaints } = await open('/campaigns');

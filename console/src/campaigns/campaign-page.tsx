@@ -6,7 +6,7 @@ import { ErrorState, Skeleton } from '../design/states';
 import { fill } from '../format';
 import { TEXTS } from '../texts';
 import { campaignQuery } from './campaign-queries';
-import { phaseTone, phaseWord, reasonText } from './campaign-words';
+import { phaseMeans, phaseTone, phaseWord, reasonText } from './campaign-words';
 import './campaigns.css';
 
 const { campaign: texts, channels } = TEXTS;
@@ -35,7 +35,7 @@ export function CampaignPage() {
         <span className="row">
           <Badge tone={phaseTone(campaign.phase)}>{phaseWord(campaign.phase)}</Badge>
           <span>
-            {texts.phaseMeans[campaign.phase]} {campaign.channel.map((one) => channels[one]).join(', ')}
+            {phaseMeans(campaign)} {campaign.channel.map((one) => channels[one]).join(', ')}
           </span>
         </span>
       }

@@ -1,5 +1,5 @@
 import type { Tone } from '../design/badge';
-import { fill, formatNumber, formatShare } from '../format';
+import { fill, formatNumber, formatShare, formatTime } from '../format';
 import { TEXTS } from '../texts';
 import type { Detail } from './campaign-queries';
 
@@ -8,7 +8,7 @@ export type Channel = Detail['channel'][number];
 export type Counts = Detail['counts'][string];
 export type State = Exclude<keyof Counts, 'total'>;
 
-const { phases, states } = TEXTS.campaign;
+const { phases, phaseMeans: phaseMeanings, stages, states } = TEXTS.campaign;
 
 export const CHANNELS = ['email', 'sms', 'voice'] as const;
 
@@ -48,6 +48,14 @@ const STATE_TONES: Record<State, Tone | 'open'> = {
 
 export const phaseTone = (phase: Phase): Tone => PHASE_TONES[phase];
 export const phaseWord = (phase: Phase): string => phases[phase];
+
+/** A run that waits for its next stage is `running`, though nothing leaves. */
+export function phaseMeans({ phase, release }: Detail): string {
+  const next = phase === 'running' ? (release?.next ?? null) : null;
+  if (next === null) return phaseMeanings[phase];
+  return next === 'manual' ? stages.manual : fill(stages.next, { time: formatTime(next) });
+}
+
 export const stateTone = (state: State): Tone | 'open' => STATE_TONES[state];
 export const stateWord = (state: State): string => states[state].word;
 

@@ -114,6 +114,7 @@ function controlsOf(campaign: Detail, { above, act, open, edit }: Presses): Cont
       from: 'sender',
       label: texts.release,
       means: TEXTS.campaign.stages.manual,
+      kind: 'primary',
       press: () => act('release'),
     }),
     ...when(!isOver(phase) && phase !== 'draft', {
