@@ -116,6 +116,18 @@ describe('campaigns in the console, of the whole program', () => {
     await page.getByText('Left out: No address for this channel').waitFor();
   }, 240_000);
 
+  test('where all were refused, sending again is offered by their code alone', async () => {
+    const recipients = [{ phone: '+12125550191', name: 'Ann' }];
+    const id = await create({ contactListId: [], recipients });
+    await untilPhase(here.api, id, ['completed'], SETTLED_MS);
+    const { page } = await open(`/campaigns/${id}`);
+    await page
+      .getByRole('row', { name: /Rejected/ })
+      .getByRole('button', { name: 'Send again' })
+      .waitFor();
+    expect(await page.getByRole('button', { name: 'Send again to those who failed' }).count()).toBe(0);
+  }, 240_000);
+
   test('a campaign that waits for a person to let its next stage go says so in place of its phase', async () => {
     const id = await create({ release: { stages: [{ recipients: 5 }] } });
     const { page } = await open(`/campaigns/${id}`);

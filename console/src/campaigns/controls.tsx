@@ -159,11 +159,9 @@ function editMeans({ id, phase }: Detail): string {
 const isHeldForApproval = ({ reason, phase }: Detail): boolean =>
   typeof reason === 'object' && reason?.code === 'approval_required' && !isOver(phase);
 
+/** Refused ones are sent again by their code alone, beside each outcome. */
 const failedOf = ({ counts }: Detail): number =>
-  Object.values(counts).reduce(
-    (sum, one) => sum + one.failed + one.undelivered + one.unknown + one.rejected,
-    0,
-  );
+  Object.values(counts).reduce((sum, one) => sum + one.failed + one.undelivered + one.unknown, 0);
 
 type Act = 'start' | 'pause' | 'resume' | 'release' | 'duplicate';
 
