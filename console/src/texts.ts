@@ -915,7 +915,10 @@ export const TEXTS = {
       rejected: { word: 'Rejected', means: 'It was refused for good.' },
       suppressed: { word: 'Suppressed', means: 'The address is blocked, for example after an opt-out.' },
       expired: { word: 'Expired', means: 'It was too late to send it.' },
-      canceled: { word: 'Canceled', means: 'The campaign was stopped before its turn.' },
+      canceled: {
+        word: 'Canceled',
+        means: 'Not sent: the campaign was stopped, or an earlier channel has reached the person.',
+      },
     },
     noRecipients: 'No recipients yet',
     total: { one: '{n} recipient', other: '{n} recipients' },

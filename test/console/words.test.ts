@@ -2,6 +2,7 @@ import { addressOf } from '../../console/src/api/client';
 import { eventOf } from '../../console/src/api/live';
 import { meaningOf } from '../../console/src/campaigns/outcome-words';
 import { fill, formatDuration, formatUtc, plural } from '../../console/src/format';
+import { TEXTS } from '../../console/src/texts';
 
 describe('words of the console', () => {
   test('a text takes its values, and one without a value keeps its place', () => {
@@ -26,6 +27,10 @@ describe('words of the console', () => {
   ] as const)('%s with %s means: %s', (state, code, means) => {
     expect(meaningOf(state, code).means).toBe(means);
   });
+});
+
+test('a canceled recipient may be one whom an earlier channel has reached', () => {
+  expect(TEXTS.campaign.states.canceled.means).toContain('an earlier channel');
 });
 
 describe('addresses and events', () => {
