@@ -1257,6 +1257,8 @@ export const TEXTS = {
       pasteHint:
         'One address a line, or a table with a heading: email, phone, name, externalId, timezone, locale; other columns fill placeholders.',
       rows: { one: '{n} recipient typed or read', other: '{n} recipients typed or read' },
+      wrongRow: 'Row {n}',
+      wrongRows: 'In all {n} are wrong.',
       file: 'Or read them from a CSV file',
       notUtf8: 'The file is not text in UTF-8. Export it from the spreadsheet as CSV (UTF-8).',
       tooLarge: 'At most {n} rows go here. Import a larger file as a contact list first, under Contacts.',

@@ -105,6 +105,21 @@ describeWithDatabase('what the console shows an operator', (database) => {
     await close();
   }, 120_000);
 
+  test('a refused dry run says at each field, and by the number of the row, what is wrong', async () => {
+    const { page, close } = await open('/new-campaign');
+    await page.getByLabel('Recipients of this campaign alone').fill('ok@example.com\n+49');
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    const said = (label: string) =>
+      page
+        .locator('.field')
+        .filter({ has: page.getByLabel(label, { exact: true }) })
+        .locator('.wrong');
+    expect(await said('Email template').textContent()).toBe('Choose a template');
+    expect(await said('From').textContent()).toContain('must be an email address');
+    expect(await said('Recipients of this campaign alone').textContent()).toMatch(/^Row 2, phone: /);
+    await close();
+  }, 120_000);
+
   test('who approves sees when it goes, and is led to what it says', async () => {
     await ask('PUT', '/api/policy', { approval: { above: 0 } });
     const id = await campaign('For two', { schedule: { startAt } });

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useRef, useState } from 'react';
+import { findingAt } from '../api/findings';
 import { isProblem, isRefusal } from '../api/problem';
 import type { DryRun } from '../api/types.gen';
 import { Button } from '../design/button';
@@ -32,6 +33,7 @@ export function NewCampaignPage() {
   const make = useCreate(draft, setAsked, clear);
   const isMadeBefore = isProblem(make.error, 422, 'idempotency_key_reused');
   const isChecked = found !== undefined;
+  const error = check.error ?? make.error;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (isReadable(form.current)) begin();
@@ -50,6 +52,7 @@ export function NewCampaignPage() {
         <Field
           label={texts.name}
           hint={texts.nameHint}
+          wrong={findingAt(error, 'name')}
           value={draft.name}
           maxLength={200}
           onChange={({ target }) => change({ name: target.value })}
@@ -57,9 +60,9 @@ export function NewCampaignPage() {
         {draft.editing && draft.editing.ownRecipients > 0 && (
           <p className="notice">{plural(draft.editing.ownRecipients, texts.ownRecipients)}</p>
         )}
-        <WhoPart draft={draft} change={change} />
-        <WhatPart draft={draft} change={change} />
-        <WhenPart draft={draft} change={change} />
+        <WhoPart draft={draft} change={change} error={error} />
+        <WhatPart draft={draft} change={change} error={error} />
+        <WhenPart draft={draft} change={change} error={error} />
         <EditedMeanwhile draft={draft} change={change} clear={clear} />
         <KeptNote isKept={isKept} />
         {check.error && !isSeen(check.error) && <ErrorState error={check.error} />}

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { findingAt } from '../api/findings';
 import { isProblem } from '../api/problem';
 import { CHANNELS } from '../campaigns/campaign-words';
 import { Button } from '../design/button';
@@ -18,9 +19,11 @@ const texts = newCampaign.what;
 interface PartProps {
   draft: Draft;
   change(changed: Partial<Draft>): void;
+  /** What the last press was refused for. */
+  error: unknown;
 }
 
-export function WhatPart({ draft, change }: PartProps) {
+export function WhatPart({ draft, change, error }: PartProps) {
   const toggle = (channel: ChannelName, isChosen: boolean) =>
     change({
       channels: CHANNELS.filter((one) => (one === channel ? isChosen : draft.channels.includes(one))),
@@ -41,7 +44,7 @@ export function WhatPart({ draft, change }: PartProps) {
         ))}
       </div>
       {draft.channels.map((channel) => (
-        <ChannelPart key={channel} channel={channel} draft={draft} change={change} />
+        <ChannelPart key={channel} channel={channel} draft={draft} change={change} error={error} />
       ))}
       {draft.channels.length > 1 && (
         <div className="columns">
@@ -88,7 +91,10 @@ function useTemplates(channel: ChannelName, search: string, chosenId: string) {
   return { found, options: chosen && !isAmong && !isDeleted ? [chosen, ...shown] : shown, isDeleted };
 }
 
-function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelName }) {
+/** The member of its settings in which the API has the sender. */
+const SENDERS = { email: 'fromEmail', sms: 'shortCode', voice: 'callerId' } as const;
+
+function ChannelPart({ channel, draft, change, error }: PartProps & { channel: ChannelName }) {
   const [typed, setTyped] = useState('');
   const search = useSettled(typed.trim());
   const message = draft[channel];
@@ -97,6 +103,8 @@ function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelN
     const version = options.find(({ id }) => id === templateId)?.version ?? 0;
     change({ [channel]: { ...message, templateId, version } });
   };
+  const refused = findingAt(error, `settings.${channel}.templateId`);
+  const wrongTemplate = refused && message.templateId === '' ? texts.choose : refused;
   const isNone = found.data?.length === 0;
   // A campaign keeps the version that was chosen, whatever is saved of the template since.
   const newest = options.find(({ id }) => id === message.templateId)?.version ?? message.version;
@@ -107,6 +115,7 @@ function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelN
         <Field
           label={texts.senders[channel]}
           hint={texts.senderHints[channel]}
+          wrong={findingAt(error, `settings.${channel}.${SENDERS[channel]}`)}
           value={message.sender}
           autoComplete="off"
           onChange={({ target }) => change({ [channel]: { ...message, sender: target.value } })}
@@ -123,7 +132,7 @@ function ChannelPart({ channel, draft, change }: PartProps & { channel: ChannelN
         <Select
           label={fill(texts.template, { channel: channels[channel] })}
           hint={isNone ? (search === '' ? texts.noTemplates : texts.noTemplate) : undefined}
-          wrong={isDeleted ? texts.deleted : undefined}
+          wrong={isDeleted ? texts.deleted : wrongTemplate}
           value={message.templateId}
           onChange={({ target }) => choose(target.value)}
         >

@@ -1,3 +1,4 @@
+import { findingAt } from '../api/findings';
 import { Button } from '../design/button';
 import { Choice, Field, Select } from '../design/field';
 import { fill } from '../format';
@@ -12,7 +13,7 @@ interface PartProps {
   change(changed: Partial<Draft>): void;
 }
 
-export function WhenPart({ draft, change }: PartProps) {
+export function WhenPart({ draft, change, error }: PartProps & { error: unknown }) {
   return (
     <fieldset className="group">
       <legend>
@@ -33,6 +34,7 @@ export function WhenPart({ draft, change }: PartProps) {
             label={texts.startAt}
             hint={fill(texts.inZone, { zone: draft.timezone })}
             type="datetime-local"
+            wrong={findingAt(error, 'schedule.startAt')}
             value={draft.startAt}
             onChange={({ target }) => change({ startAt: target.value })}
           />
@@ -41,6 +43,7 @@ export function WhenPart({ draft, change }: PartProps) {
           <Field
             label={texts.cron}
             hint={`${texts.cronHint}. ${fill(texts.inZone, { zone: draft.timezone })}`}
+            wrong={findingAt(error, 'schedule.cron')}
             value={draft.cron}
             spellCheck={false}
             onChange={({ target }) => change({ cron: target.value })}

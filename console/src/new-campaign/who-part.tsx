@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { type ChangeEvent, useMemo, useState } from 'react';
+import { ApiProblem } from '../api/problem';
 import { Choice, Field, TextArea } from '../design/field';
 import { ErrorState, Skeleton } from '../design/states';
 import { useSettled } from '../design/use-settled';
@@ -14,20 +15,21 @@ const texts = TEXTS.newCampaign.who;
 /** As many as one call takes (docs/api.md 19); more go into a contact list first. */
 const ROWS_MAX = 10_000;
 const FILE_MAX = 4_000_000;
+const WRONG_ROWS_SHOWN = 5;
 
 interface PartProps {
   draft: Draft;
   change(changed: Partial<Draft>): void;
 }
 
-export function WhoPart({ draft, change }: PartProps) {
+export function WhoPart({ draft, change, error }: PartProps & { error: unknown }) {
   return (
     <fieldset className="group">
       <legend>
         <h2>{texts.title}</h2>
       </legend>
       <Lists draft={draft} change={change} />
-      <Pasted draft={draft} change={change} />
+      <Pasted draft={draft} change={change} error={error} />
     </fieldset>
   );
 }
@@ -88,7 +90,7 @@ function ChosenList({ id, onDrop }: { id: string; onDrop(): void }) {
   return <Choice label={data?.name ?? id} checked onChange={onDrop} />;
 }
 
-function Pasted({ draft, change }: PartProps) {
+function Pasted({ draft, change, error }: PartProps & { error: unknown }) {
   const [wrong, setWrong] = useState<string>();
   const count = useMemo(() => recipientsOf(draft.pasted).length, [draft.pasted]);
   const read = async ({ target }: ChangeEvent<HTMLInputElement>) => {
@@ -108,7 +110,7 @@ function Pasted({ draft, change }: PartProps) {
       <TextArea
         label={texts.paste}
         hint={texts.pasteHint}
-        wrong={isTooMany ? fill(texts.tooLarge, { n: ROWS_MAX }) : undefined}
+        wrong={isTooMany ? fill(texts.tooLarge, { n: ROWS_MAX }) : wrongRows(error)}
         value={draft.pasted}
         spellCheck={false}
         rows={5}
@@ -145,4 +147,18 @@ function Pasted({ draft, change }: PartProps) {
       )}
     </>
   );
+}
+
+/** Rows are counted from one, as a person and the table of left out rows do; the API counts them from zero. */
+function wrongRows(error: unknown): string | undefined {
+  if (!(error instanceof ApiProblem)) return undefined;
+  const rows = error.findings.flatMap(({ path, message }) => {
+    const [, index, field = ''] = /^recipients\.(\d+)\.?(.*)$/.exec(path) ?? [];
+    if (index === undefined) return [];
+    const row = fill(texts.wrongRow, { n: Number(index) + 1 });
+    return `${field === '' ? row : `${row}, ${field}`}: ${message}`;
+  });
+  if (rows.length === 0) return undefined;
+  const shown = rows.slice(0, WRONG_ROWS_SHOWN).join('. ');
+  return rows.length > WRONG_ROWS_SHOWN ? `${shown}. ${fill(texts.wrongRows, { n: rows.length })}` : shown;
 }
