@@ -120,6 +120,14 @@ describeWithDatabase('what the console shows an operator', (database) => {
     await close();
   }, 120_000);
 
+  test('the long name of a list is read to its end where lists are chosen', async () => {
+    await ask('POST', '/api/contact-list', { name: `${'Readers of '.repeat(8)}${'x'.repeat(90)}` });
+    const { page, close } = await open('/new-campaign');
+    const choice = page.locator('.choice', { hasText: 'Readers of Readers' });
+    expect(await choice.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
+    await close();
+  }, 120_000);
+
   test('who approves sees when it goes, and is led to what it says', async () => {
     await ask('PUT', '/api/policy', { approval: { above: 0 } });
     const id = await campaign('For two', { schedule: { startAt } });
