@@ -26,6 +26,8 @@ export type ApiClientOptions = {
   apiKey?: string | undefined;
   sendUrl?: string | undefined;
   signal?: AbortSignal | undefined;
+  /** How often a call is repeated while the instance is busy or away; for about a minute unless said. */
+  retries?: number | undefined;
 } & ({ client: { id: string; secret: string } } | SessionOf);
 
 export interface ApiClient {
@@ -53,10 +55,10 @@ export interface ApiClient {
  * Idempotency-Key, so that it takes effect once. A command that is run again is another call.
  */
 export function createApiClient(options: ApiClientOptions): ApiClient {
-  const { baseUrl, authUrl, apiKey, sendUrl, signal, ...who } = options;
+  const { baseUrl, authUrl, apiKey, sendUrl, signal, retries = RETRIES, ...who } = options;
   let session: SessionAccess | undefined;
   const where = { baseUrl, ...(sendUrl ? { sendUrl } : {}), ...(apiKey ? { apiKey } : {}) };
-  const transport = new Transport({ ...where, retries: RETRIES }, (ask) => {
+  const transport = new Transport({ ...where, retries }, (ask) => {
     if ('client' in who) {
       const { id, secret } = who.client;
       const url = (authUrl ?? baseUrl).replace(/\/+$/, '');

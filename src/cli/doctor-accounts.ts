@@ -55,7 +55,9 @@ export const lookAtAccounts: Check = async (patient) => {
     if (!(error instanceof FanfareError) || error.status === 0) throw error;
     if (error.status === 404) return [];
     const wayOut =
-      'Run it with the credentials.json of the first user, or set FANFARE_SESSION_COOKIE to an owner’s session.';
+      error.status >= 500
+        ? 'Run it again once the instance is ready.'
+        : 'Run it with the credentials.json of the first user, or set FANFARE_SESSION_COOKIE to an owner’s session.';
     return [{ check: CHECK, state: 'note', found: `not checked: ${error.message}`, wayOut }];
   } finally {
     await api.close();
@@ -66,10 +68,10 @@ function ownerOf({ config, credentials }: CheckContext): ApiClient | undefined {
   const { service } = config;
   const baseUrl = service.appUrl ?? credentials?.baseUrl;
   if (!baseUrl) return undefined;
-  const signal = AbortSignal.timeout(LIMITS.doctorAccountsMs);
-  if (service.sessionCookie)
-    return createApiClient({ baseUrl, signal, sessionCookie: service.sessionCookie });
-  return credentials && createApiClient({ baseUrl, signal, user: credentials.user });
+  // An instance that is away is a finding, and the other findings wait for this one.
+  const how = { baseUrl, signal: AbortSignal.timeout(LIMITS.doctorAccountsMs), retries: 0 };
+  if (service.sessionCookie) return createApiClient({ ...how, sessionCookie: service.sessionCookie });
+  return credentials && createApiClient({ ...how, user: credentials.user });
 }
 
 async function lookAt(

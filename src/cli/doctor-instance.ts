@@ -9,6 +9,7 @@ import { clockFinding } from './doctor-machine';
 import { reasonOf, wayIn } from './unreachable';
 
 const ANSWER_MS = 5_000;
+const SEE_LOG = 'Look at what the other checks found, and at the log of the instance.';
 
 /** Checks whether an instance answers, and what it reports about itself. */
 export const lookAtInstance: Check = async ({ config, credentials }) => {
@@ -44,8 +45,7 @@ export const lookAtInstance: Check = async ({ config, credentials }) => {
     .catch({ message: '' })
     .parse(answer.body);
   const found = `${baseUrl} answers ${answer.status}${message ? `: ${message}` : ''}`;
-  const wayOut = 'Look at what the other checks found, and at the log of the instance.';
-  return [{ check, state: 'broken', found, wayOut }, ...clock];
+  return [{ check, state: 'broken', found, wayOut: SEE_LOG }, ...clock];
 };
 
 /**
@@ -147,9 +147,10 @@ export const lookAtService: Check = async ({ config, credentials }) => {
   const made = token.safeParse(answer.body);
   if (answer.status !== 200 || !made.success) {
     const found = `${authUrl} gives no token: it answers ${answer.status}`;
-    const wayOut = hosted
+    const refused = hosted
       ? `Correct ${source}.`
       : 'If the secret of this client was rotated, write the new one into credentials.json, and restart.';
+    const wayOut = answer.status >= 500 ? SEE_LOG : refused;
     return [{ check, state: 'broken', found, wayOut }];
   }
   const bearer = `Bearer ${made.data.access_token}`;

@@ -16,6 +16,7 @@ import { asUser } from '../support/as-user';
 import { makeCertificate } from '../support/certificate';
 import { type FakeJsonCarrier, startFakeTelnyx } from '../support/fake-json-carrier';
 import { runFanfare } from '../support/fanfare-command';
+import { openLine } from '../support/line';
 import { describeWithDatabase } from '../support/storage';
 
 const TIMEOUT_MS = 150_000;
@@ -82,6 +83,35 @@ describeWithDatabase('fanfare doctor', (database) => {
       ]);
       await sending.stop();
       await storage.close();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'an instance whose database is away is named as that within seconds, and no secret or log-in is blamed',
+    async () => {
+      const place = await database.place({ migrated: true });
+      const url = new URL(place.databaseUrl);
+      const port = Number(url.port);
+      const line = await openLine(() => port);
+      url.port = String(line.port);
+      const storage = await openStorage({ ...place, databaseUrl: url.href });
+      const api = await startWholeApi(storage);
+      await writeCredentials(directory, { ...(await newWorkspace(api.identity)), baseUrl: api.url });
+      line.cut();
+      const startedAt = Date.now();
+      const { code, findings, of } = await doctor({ DATABASE_URL: url.href });
+      const seconds = (Date.now() - startedAt) / 1_000;
+      line.mend();
+      await api.stop();
+      await storage.close();
+      line.close();
+      expect([code, of('database')]).toMatchObject([1, [{ state: 'broken' }]]);
+      expect(findings.filter(({ wayOut }) => /secret|credentials\.json/.test(wayOut ?? ''))).toEqual([]);
+      expect(of('accounts')).toMatchObject([
+        { state: 'note', wayOut: expect.stringMatching(/^Run it again /) },
+      ]);
+      expect(seconds).toBeLessThan(40);
     },
     TIMEOUT_MS,
   );
