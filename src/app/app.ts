@@ -18,6 +18,7 @@ import { isUnavailable } from '../messaging/model/database-error';
 import type { MessagingTables } from '../messaging/model/tables';
 import { OwnRequests } from '../own-requests';
 import { StartupError } from '../startup-error';
+import { isForbidden, unwritable } from '../storage/directory-lock';
 import { noAnswer } from '../storage/postgres';
 import { openStorage, type Storage } from '../storage/storage';
 import { isNoRoom, NoRoomError } from '../supervision/full-disk';
@@ -85,6 +86,8 @@ async function startOnce(options: AppOptions): Promise<App> {
         cause: error,
       });
     }
+    const { dataDir } = options.config;
+    if (isForbidden(error, dataDir)) throw unwritable(resolve(dataDir), error);
     const isAway = !(error instanceof StartupError) && isUnavailable(error);
     throw isAway ? noAnswer(error) : error;
   }

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StartupError } from '../startup-error';
 import { isNoRoom, NoRoomError } from '../supervision/full-disk';
@@ -40,7 +40,9 @@ export async function lockDirectory(
   for (let tries = 1; ; tries++) {
     const name = `lock-${newId('claim')}`;
     const claim = join(directory, name);
-    const callOff = await giveSigns(directory, name);
+    const callOff = await giveSigns(directory, name).catch((error: unknown) => {
+      throw unwritable(directory, error);
+    });
     const withdraw = () => {
       rmSync(claim, { force: true });
       callOff();
@@ -109,7 +111,14 @@ function putDown(claim: string, directory: string): void {
   }
 }
 
-function unwritable(directory: string, error: unknown): StartupError {
+/** Whether this user may not do there what a start needs. */
+export function isForbidden(error: unknown, directory: string): boolean {
+  const { code, path } = error as NodeJS.ErrnoException;
+  if (path === undefined || !['EACCES', 'EPERM', 'EROFS'].includes(code ?? '')) return false;
+  return `${resolve(path)}/`.startsWith(`${resolve(directory)}/`);
+}
+
+export function unwritable(directory: string, error: unknown): StartupError {
   const message = `The data directory ${directory} cannot be written: ${(error as Error).message}`;
   if (isNoRoom(error)) return new NoRoomError(message, directory, { cause: error });
   return new StartupError(

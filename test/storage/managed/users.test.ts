@@ -136,8 +136,11 @@ async function readablePrograms(): Promise<string> {
     });
   }
 
-  test('a directory that the user cannot write is one error', async () => {
-    mkdirSync(dataDir, { mode: 0o755 });
+  test.each([
+    ['write', 0o755],
+    ['enter', 0o700],
+  ])('a directory that the user cannot %s is one error', async (_verb, mode) => {
+    mkdirSync(dataDir, { mode });
     chmodSync(base, 0o755);
     const owner = startOwner(dataDir, { as: OTHER, env: { PATH: process.env.PATH } });
     await expect(owner).rejects.toThrow(/cannot be written: EACCES/);
