@@ -91,8 +91,6 @@ export const LIMITS = {
   /** The first wait after too many failures; each further failure doubles it, up to the longest. */
   loginWaitSecondsMin: 60,
   loginWaitSecondsMax: 900,
-  /** Failures of all clients at one address, which may be many clients behind one router. */
-  clientFailuresPerAddressMax: 50,
   /** Repetitions of a call, such as one that is refused, become one entry of the audit log in this time. */
   auditRepeatedMs: 60_000,
   /** Callers and calls whose repetitions a process counts at the same time; more are written before their minute. */
