@@ -118,8 +118,8 @@ const campaignActions: Record<Action, Operation> = {
   ),
   cancel: acting('cancel', 'Cancel a campaign', 'For good: recipients who were not written to will not be.', {
     message: 'Campaign canceled',
-    status: 'active',
-    phase: 'planning',
+    status: 'completed',
+    phase: 'canceled',
   }),
 };
 
