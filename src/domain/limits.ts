@@ -102,6 +102,10 @@ export const LIMITS = {
    * so that no caller fills the log by trying every route.
    */
   refusalsLoggedHeld: 1_000,
+  /** Equal warnings of a process are one line of its log in this time, after the first. */
+  warningsEqualMs: 60_000,
+  /** Different warnings that are compared; beyond it the one that was written first is forgotten. */
+  warningsEqualHeld: 1_000,
   /** Entries that retention cuts off in one transaction, each of which is recorded by an entry of its own. */
   auditCutRows: 10_000,
   /** How long a process may trust a cached token: a revoked token stops within this time on every process. */
