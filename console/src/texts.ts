@@ -1193,11 +1193,14 @@ export const TEXTS = {
       sending: { means: 'It is being handed over.', todo: 'Wait.' },
       pending: { means: 'Its turn has not come.', todo: 'Wait.' },
       waiting: {
-        means: 'It waits for a retry, its hours or the pace.',
+        means: 'It waits for a retry, its stage, its hours or the pace.',
         todo: 'Wait; a recipient’s page says for what.',
       },
       suppressed: { means: 'The address is blocked.', todo: 'Nothing: this person does not want it.' },
-      canceled: { means: 'The campaign was stopped before its turn.', todo: 'Nothing to do.' },
+      canceled: {
+        means: 'Not sent: the campaign was stopped, or an earlier channel has reached the person.',
+        todo: 'Nothing to do.',
+      },
       expired: { means: 'It was too late to send it.', todo: 'Allow more time, or a faster pace.' },
       unknown: { means: 'It may have arrived.', todo: 'Send again only if twice is better than not at all.' },
     },

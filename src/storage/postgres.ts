@@ -87,7 +87,7 @@ export function noAnswer(error: unknown): StartupError {
   return new StartupError(
     `PostgreSQL at DATABASE_URL ${wayOut ? 'refuses us' : 'does not answer'}: ${message}`,
     wayOut ??
-      'Check that the server runs and that DATABASE_URL names it, or unset DATABASE_URL to use a managed PostgreSQL.',
+      'Check that the server runs and that DATABASE_URL names it, or, with `fanfare up`, unset DATABASE_URL to use a managed PostgreSQL.',
     { cause: error, mayPass: wayOut === undefined && isConnectionLoss(error) },
   );
 }
