@@ -11,7 +11,7 @@ const FOLDERS = [
     at: '^src/domain/',
     why: 'pure rules, bundled into workflows: the root of the graph imports nothing',
   },
-  { name: 'log', at: '^src/log\\.ts$' },
+  { name: 'log', at: '^src/log\\.ts$', values: ['^src/domain/'] },
   {
     name: 'certificate',
     at: '^src/certificate\\.ts$',
