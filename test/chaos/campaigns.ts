@@ -10,6 +10,8 @@ export interface Backend {
   /** Starts the next campaign, of the workspaces in turn; answers its id. */
   start(): Promise<string>;
   act(id: string, action: 'pause' | 'resume' | 'cancel'): Promise<void>;
+  /** Asks for a control once; answers the status, or `undefined` without an answer. */
+  press(id: string, press: Press): Promise<number | undefined>;
   /** Stops one workspace, each in its turn, or lets all go on. */
   stop(): Promise<void>;
   goOn(): Promise<void>;
@@ -25,11 +27,18 @@ export interface Backend {
   isSeenByOthers(id: string, uid: string): Promise<boolean>;
 }
 
+/** What an operator may ask of a campaign. */
+export interface Press {
+  action: 'pause' | 'resume' | 'retry-failed' | 'release' | 'pace';
+  body?: object;
+}
+
 /** What one workspace's team can do. */
 interface Team {
   senders: readonly string[];
   start(name: string, kind: object): Promise<string>;
   act: Backend['act'];
+  press: Backend['press'];
   look: Backend['look'];
   recipients: Backend['recipients'];
   events(uid: string): Promise<string[]>;
@@ -124,6 +133,7 @@ export async function openBackend(
       return id;
     },
     act: (id, action) => of(id).act(id, action),
+    press: (id, press) => of(id).press(id, press),
     stop: () => (teams[stopped++ % teams.length] as Team).stop(),
     async goOn() {
       await Promise.all(teams.map((team) => team.goOn()));
@@ -189,6 +199,13 @@ async function openTeam(
         await answer?.arrayBuffer().catch(() => undefined);
         if (action === 'pause' || (answer && answer.status < 500)) return;
       }
+    },
+    async press(id, { action, body }) {
+      const path = `/api/campaign/${id}`;
+      const asked = action === 'pace' ? ask('PATCH', path, body) : ask('POST', `${path}/${action}`, body);
+      const answer = await asked.catch(() => undefined);
+      await answer?.arrayBuffer().catch(() => undefined);
+      return answer?.status;
     },
     async look(id) {
       const answer = await ask('GET', `/api/campaign/${id}`).catch(() => undefined);

@@ -3,7 +3,8 @@ import { limitSenders, makeAccounts } from './accounts';
 import { type Backend, KINDS, openBackend } from './campaigns';
 import { type Installation, startInstallation } from './installation';
 import { checkInvariants } from './invariants';
-import { INSTALLATIONS, type InstallationKind, type PlannedFault, planFaults } from './schedule';
+import { pressControls } from './random-controls';
+import { INSTALLATIONS, type InstallationKind, type PlannedFault, planFaults, randomOf } from './schedule';
 import { openSingles } from './singles';
 import { startUp } from './up-installation';
 import { type Watch, watchCampaigns } from './watch';
@@ -16,7 +17,8 @@ import { type Watch, watchCampaigns } from './watch';
  * the checks have teeth. `--installation up` does it to `fanfare up`, which runs its own PostgreSQL and Temporal.
  * `--campaigns staged` keeps to campaigns in stages, `--campaigns calls` to calls, `--campaigns varied` to those that are sent again, have a
  * pace or bring their recipients, and `--at-once N` has so many under way. `--accounts two` sends by two accounts of a channel in turn, and
- * `--senders limited` at a rate of each sender's own.
+ * `--senders limited` at a rate of each sender's own. With `--controls random` an operator pauses, resumes, sends again, lets stages go and changes
+ * the pace meanwhile, also two things at once.
  */
 const CONTACTS = 1_500;
 /** Campaigns under way at the same time. */
@@ -42,16 +44,20 @@ async function main(): Promise<void> {
     const singles = await openSingles(installation.baseUrl, installation.workspaces);
     const startedAt = Date.now();
     const watch = watchCampaigns(backend, atOnce);
+    const controls =
+      option('--controls') === 'random' ? pressControls(backend, watch, randomOf(seed)) : undefined;
     const resumedMs = await runFaults({ installation, backend, watch }, faults);
+    const pressed = await controls?.stop();
     const campaigns = await watch.finished();
     const messages = await singles.finished();
-    const { findings, ...seen } = await checkInvariants({
+    const { findings: broken, ...seen } = await checkInvariants({
       campaigns,
       singles: messages,
       backend,
       carrierRecord: installation.carrierRecord,
       resumedMs,
     });
+    const findings = [...broken, ...(pressed?.findings ?? [])];
     const shown = findings.slice(0, 20);
     for (const { invariant, found } of shown) note(`BROKEN: ${invariant}: ${found}`);
     const ownExits = installation.ownExits();
@@ -69,6 +75,7 @@ async function main(): Promise<void> {
       ...seen,
       longestResumeMs,
       exits,
+      ...(pressed && { pressed: pressed.answers }),
       broken: findings.length,
     };
     process.stdout.write(`${JSON.stringify(result)}\n`);

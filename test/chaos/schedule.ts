@@ -85,7 +85,7 @@ export function planFaults(
 }
 
 /** Mulberry32: small, and good enough to shuffle with. */
-function randomOf(seed: number): () => number {
+export function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -12,6 +12,8 @@ export interface Watched {
 }
 
 export interface Watch {
+  /** Those under way. */
+  live(): readonly string[];
   act(action: 'pause' | 'resume'): Promise<void>;
   /** Cancels the one that has been under way for longest. */
   cancelOldest(): Promise<void>;
@@ -57,6 +59,7 @@ export function watchCampaigns(backend: Backend, atOnce: number): Watch {
   })();
 
   return {
+    live: () => [...live],
     async act(action) {
       for (const id of [...live]) await backend.act(id, action);
     },
@@ -107,5 +110,6 @@ function settled(reading: Reading | undefined): number {
   return sum;
 }
 
-/** Also one that will not end, which is told as such. */
-const hasEnded = ({ phase, finishedAt }: Reading): boolean => phase !== 'canceled' || finishedAt !== null;
+/** One that was sent again in its last moment is `running` once more, and one that is canceled is still counted. */
+const hasEnded = ({ phase, finishedAt }: Reading): boolean =>
+  phase === 'completed' || phase === 'failed' || (phase === 'canceled' && finishedAt !== null);
