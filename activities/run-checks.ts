@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import type { Kysely } from 'kysely';
 import type { CampaignTables } from '../src/campaigns/model/tables';
 import { hasLaterStage, isStageFresh } from '../src/campaigns/release/later-stages';
@@ -83,8 +84,10 @@ class RunChecks {
     const wait = waiting(stages.waitMs, turns.waitMs, isFresh ? OVERDUE_MS : undefined);
     const begun = [...stages.shards, ...turns.shards];
     const closed = closedChannels(run);
-    // A resume that was not signalled: shards that sleep since the pause would look for it half an hour later.
-    if (isMissed) begun.push(...(await dueShards(this.deps.db, runId, { closed })));
+    // A resume that was not signalled: shards that sleep since the pause would look for it half an hour later. An
+    // attempt that was killed may have applied it, and lost its answer.
+    if (isMissed || Context.current().info.attempt > 1)
+      begun.push(...(await dueShards(this.deps.db, runId, { closed })));
     if (begun.length) return { ...wait, kind: 'due', shards: distinct(begun) };
     const overdueMs = isFresh
       ? 0

@@ -108,11 +108,14 @@ describeWithDatabase('the books of a run', (database) => {
       };
       await act('pause');
       await act('resume');
-      const look = () => new MockActivityEnvironment().run(rig.orchestrator().lookWhileSending, { runId });
+      const look = (attempt = 1) =>
+        new MockActivityEnvironment({ attempt }).run(rig.orchestrator().lookWhileSending, { runId });
       // Its shards sleep since the pause, for up to half an hour.
       expect(await look()).toEqual({ kind: 'due', shards: [{ channel: 'sms', shard: 0 }] });
       expect(asked).toEqual(['DELETE']);
       expect(await look()).toEqual({ kind: 'wait' });
+      // The attempt that applied it was killed before its answer arrived.
+      expect(await look(2)).toEqual({ kind: 'due', shards: [{ channel: 'sms', shard: 0 }] });
       expect(asked).toEqual(['DELETE']);
     });
 

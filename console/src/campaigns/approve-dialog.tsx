@@ -13,7 +13,7 @@ import { ForecastTable, Warnings } from './forecast';
 import { ScheduleLines } from './schedule-lines';
 
 const texts = TEXTS.campaign.control;
-type DigestTemplate = ReadCampaignDigestResponse['data']['templates'][number];
+type Digest = ReadCampaignDigestResponse['data'];
 
 /** Exactly what the digest covers is approved; what has changed meanwhile must be looked at again. */
 export function ApproveDialog({ campaign, onClose }: { campaign: Detail; onClose(): void }) {
@@ -56,31 +56,7 @@ export function ApproveDialog({ campaign, onClose }: { campaign: Detail; onClose
       <p>{texts.approveMeans}</p>
       {digest.isPending && <Skeleton />}
       {digest.error && <ErrorState error={digest.error} onRetry={() => digest.refetch()} />}
-      {digest.data && (
-        <>
-          <dl className="facts">
-            <dt>{TEXTS.campaign.count}</dt>
-            <dd>{formatNumber(digest.data.recipients)}</dd>
-            {digest.data.templates.map((template) => (
-              <TemplateFact key={template.channel} template={template} />
-            ))}
-            {digest.data.schedule && (
-              <>
-                <dt>{TEXTS.campaign.settings.schedule}</dt>
-                <dd>
-                  <ScheduleLines schedule={digest.data.schedule} />
-                </dd>
-              </>
-            )}
-            <dt>{texts.approveDigest}</dt>
-            <dd>
-              <code>{digest.data.digest}</code>
-            </dd>
-          </dl>
-          <ForecastTable channels={digest.data.channels} />
-          <Warnings warnings={digest.data.estimate.warnings} />
-        </>
-      )}
+      {digest.data && <DigestFacts digest={digest.data} />}
       {approve.error &&
         (isProblem(approve.error, 409, 'digest_changed') ? (
           <p className="notice warn" role="alert">
@@ -93,8 +69,40 @@ export function ApproveDialog({ campaign, onClose }: { campaign: Detail; onClose
   );
 }
 
+function DigestFacts({ digest }: { digest: Digest }) {
+  return (
+    <>
+      <dl className="facts">
+        <dt>{TEXTS.campaign.count}</dt>
+        <dd>{formatNumber(digest.recipients)}</dd>
+        {digest.templates.map((template) => (
+          <TemplateFact key={template.channel} template={template} />
+        ))}
+        {digest.schedule && (
+          <>
+            <dt>{TEXTS.campaign.settings.schedule}</dt>
+            <dd>
+              <ScheduleLines schedule={digest.schedule} />
+            </dd>
+          </>
+        )}
+        <dt>{texts.approveDigest}</dt>
+        <dd>
+          <code>{digest.digest}</code>
+        </dd>
+      </dl>
+      <ForecastTable channels={digest.channels} />
+      <Warnings warnings={digest.estimate.warnings} />
+    </>
+  );
+}
+
 /** It leads to what the template says, which nothing else on this page shows. */
-function TemplateFact({ template: { channel, templateId, name, version } }: { template: DigestTemplate }) {
+function TemplateFact({
+  template: { channel, templateId, name, version },
+}: {
+  template: Digest['templates'][number];
+}) {
   return (
     <>
       <dt>{TEXTS.channels[channel as keyof typeof TEXTS.channels] ?? channel}</dt>

@@ -37,8 +37,8 @@ const MESSAGES_ENOUGH = 3;
  * single messages are tried, each after a longer wait than the one before: the wait is about half of the time that
  * the carrier has refused for, so that the end of a short outage is noticed soon and a long one costs few requests.
  *
- * An answer that may be about the recipient alone (404, 405) pauses nothing while the carrier takes others. It is believed to be about the recipient when the message gets
- * it a second time and the carrier has taken another one since the first.
+ * An answer that may be about the recipient alone (404, 405) pauses nothing while the carrier takes others. It is believed
+ * to be about the recipient when the message gets it a second time and the carrier has taken another one since the first.
  */
 export class AccountBreaker {
   private refusal: Refusal | undefined;
