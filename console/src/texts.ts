@@ -831,7 +831,7 @@ export const TEXTS = {
     },
     stop: {
       title: 'Emergency',
-      means: 'Stops all sending of this workspace within a second, until it is let go on.',
+      means: 'Stops all sending of this workspace within a second, until you let it go on.',
       stop: 'Stop everything',
       stopped: 'Everything is stopped',
       since: 'Since {since}. Reason: {reason}',
@@ -843,7 +843,7 @@ export const TEXTS = {
         'Within a second nothing more is handed to any carrier: campaigns, single sends and test sends.',
         'Confirmations of opt-outs still go. Calls that are under way end by themselves.',
         'New messages are taken and wait. What grows too old meanwhile expires.',
-        'Nothing is lost, and it can be let go on at any time.',
+        'Nothing is lost, and you can let it go on at any time.',
       ],
       reason: 'Reason',
       reasonHint: 'Your colleagues see it.',

@@ -1,4 +1,5 @@
-import type { Browser } from 'playwright-core';
+import { setTimeout } from 'node:timers/promises';
+import type { Browser, Locator } from 'playwright-core';
 import {
   campaignDetail,
   createList,
@@ -15,6 +16,19 @@ const SETTLED_MS = 120_000;
 /** A name that runs in pages which take names for HTML. */
 const HOSTILE = '<img src=x onerror="document.title=\'taken\'">';
 const SEARCHED = { width: 1_280, height: 900 };
+
+/** As a person does a double click: the answer to the first press has come when the second one is made. */
+async function pressTwice(button: Locator): Promise<void> {
+  await button.scrollIntoViewIfNeeded();
+  const box = await button.boundingBox();
+  if (!box) throw new Error('The button is not shown');
+  const { mouse } = button.page();
+  await mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+  await setTimeout(300);
+  await mouse.down({ clickCount: 2 });
+  await mouse.up({ clickCount: 2 });
+  await setTimeout(500);
+}
 
 describe('campaigns in the console, of the whole program', () => {
   let browser: Browser;
@@ -194,6 +208,32 @@ describe('campaigns in the console, of the whole program', () => {
     },
     240_000,
   );
+
+  test('pausing is at hand on each part of a campaign, on a phone too, and a double click pauses', async () => {
+    const id = await create({ name: 'In a hurry', delivery: { ratePerSecond: 1 } });
+    const phone = { viewport: { width: 360, height: 740 } };
+    for (const part of ['', '/recipients', '/settings']) {
+      const { page } = await open(`/campaigns/${id}${part}`, phone);
+      const pause = page.getByRole('button', { name: 'Pause' });
+      await pause.waitFor();
+      expect((await pause.boundingBox())?.y).toBeLessThan(phone.viewport.height / 2);
+    }
+    const onPage = (await open(`/campaigns/${id}`)).page.getByRole('button', { name: /^(Pause|Resume)$/ });
+    const home = (await open('/')).page.locator('.card', { hasText: 'In a hurry' });
+    const onHome = home.getByRole('button', { name: /^(Pause|Resume) In a hurry$/ });
+    for (const button of [onPage, onHome]) {
+      await button.waitFor();
+      await pressTwice(button);
+      await until('the button says what happened', async () =>
+        (await button.textContent())?.startsWith('Resume'),
+      );
+      expect((await campaignDetail(here.api, id)).phase).toBe('paused');
+      expect(await button.evaluate((one) => one === one.ownerDocument.activeElement)).toBe(true);
+      await button.click();
+      await untilPhase(here.api, id, ['running'], SETTLED_MS);
+    }
+    await here.api.expect('POST', `/api/campaign/${id}/cancel`, {});
+  }, 240_000);
 
   test('pages survive a restart of the server without a reload', async () => {
     const id = await create({ name: 'Outlives it', delivery: { ratePerSecond: 1 } });

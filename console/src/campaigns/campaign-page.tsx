@@ -7,6 +7,7 @@ import { fill } from '../format';
 import { TEXTS } from '../texts';
 import { campaignQuery } from './campaign-queries';
 import { phaseMeans, phaseTone, phaseWord, reasonText } from './campaign-words';
+import { HeadControls } from './controls';
 import './campaigns.css';
 
 const { campaign: texts, channels } = TEXTS;
@@ -31,6 +32,7 @@ export function CampaignPage() {
   return (
     <Page
       title={campaign.name}
+      actions={<HeadControls campaign={campaign} />}
       lead={
         <span className="row">
           <Badge tone={phaseTone(campaign.phase)}>{phaseWord(campaign.phase)}</Badge>

@@ -13,22 +13,23 @@ const classOf = ({ kind = 'plain', small = false }: Look) => `button ${kind}${sm
 
 /**
  * `busy` keeps the button in place and in focus, and makes a second press do nothing. Where nothing may be changed there
- * is none.
+ * is none. One that `toggles` takes a double click for one press, because its second half would undo the first.
  */
 export function Button({
   kind,
   small,
   busy = false,
   unavailable = false,
+  toggles = false,
   onClick,
   type = 'button',
   className = '',
   ...rest
-}: Look & { busy?: boolean; unavailable?: boolean } & ComponentProps<'button'>) {
+}: Look & { busy?: boolean; unavailable?: boolean; toggles?: boolean } & ComponentProps<'button'>) {
   const isReadOnly = useReadOnly();
   const idle = busy || unavailable;
   const press = (event: MouseEvent<HTMLButtonElement>) => {
-    if (idle) event.preventDefault();
+    if (idle || (toggles && event.detail > 1)) event.preventDefault();
     else onClick?.(event);
   };
   if (isReadOnly) return null;

@@ -82,6 +82,7 @@ function RunningCampaign({ campaign: one }: { campaign: Overview['campaigns'][nu
         {may(act === 'pause' ? 'editor' : 'sender') && (
           <Button
             small
+            toggles
             busy={change.isPending}
             aria-label={`${label} ${name}`}
             onClick={() => change.mutate()}
