@@ -765,8 +765,6 @@ export const LIMITS = {
   sendCheckSharedMs: 1_000,
   /** Answers kept: templates and senders that are in use within one such second. */
   sendChecksKept: 1_000,
-  /** History events before a workflow continues as new; the server suggests it at 4,096. */
-  historyEvents: 3_000,
   /** How long a watcher may be silent before another process takes over, and for how many runs it looks at once:
    * more than change in a second on two cores. */
   watchLeaseSeconds: 5,

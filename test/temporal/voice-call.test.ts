@@ -12,7 +12,6 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import type { VoiceActivities } from '../../activities';
 import type { CallEnding, CallStep } from '../../src/domain/call-policy';
 import { voiceCallWorkflowId } from '../../src/domain/ids';
-import { LIMITS } from '../../src/domain/limits';
 import { TASK_QUEUES } from '../../src/domain/task-queues';
 import { createLog } from '../../src/log';
 import { newId } from '../../src/storage/new-id';
@@ -20,6 +19,7 @@ import { NAMES } from '../../src/temporal/launcher';
 import { installTemporalRuntime } from '../../src/temporal/runtime';
 import { BUNDLE_FILE } from '../../workers/bundle';
 import type { voiceCall } from '../../workflows';
+import { HISTORY_EVENTS } from '../../workflows/constants';
 import type { VoiceCallInput } from '../../workflows/messages';
 import { freshNamespace } from '../support/namespaces';
 import { until } from '../support/until';
@@ -134,7 +134,7 @@ describe('the workflow of a call', () => {
       ]);
       const lengths = await executions(handle);
       expect(lengths.length).toBeGreaterThan(1);
-      expect(Math.max(...lengths)).toBeLessThan(LIMITS.historyEvents + 100);
+      expect(Math.max(...lengths)).toBeLessThan(HISTORY_EVENTS + 100);
     },
     LIMIT_MS,
   );
