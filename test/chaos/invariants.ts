@@ -116,7 +116,8 @@ export async function checkInvariants({
 }
 
 const REACHED = new Set(['sent', 'delivered', 'undelivered']);
-const FAILED: ReadonlySet<string> = new Set(['undelivered', 'failed']);
+/** The stand-in ends calls that are not answered with `busy`. */
+const FAILED: ReadonlySet<string> = new Set(['undelivered', 'failed', 'busy']);
 const REFUSED = new Set(['rejected', 'canceled', 'suppressed', 'expired']);
 export const ENDS: ReadonlySet<string> = new Set([...REACHED, ...REFUSED, 'failed', 'unknown']);
 
