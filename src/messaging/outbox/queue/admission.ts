@@ -15,6 +15,8 @@ const TROUBLE_PAUSE_MS = 500;
  */
 export class Admission {
   private readonly unused: Entry[] = [];
+  /** How often limits have changed: a wait that was reckoned by a former limit does not hold. */
+  private changes = 0;
 
   constructor(
     private readonly deps: {
@@ -46,6 +48,7 @@ export class Admission {
 
   /** Limits have changed: waiting senders are checked again at once. */
   resumeAll(): void {
+    this.changes += 1;
     for (const sender of this.deps.queue.waiting.restrained()) sender.resumeAtMs = 0;
   }
 
@@ -76,6 +79,7 @@ export class Admission {
   private async ask(sender: RestrainedSender): Promise<void> {
     const { queue, limits, log, wake } = this.deps;
     sender.asking = true;
+    const { changes } = this;
     const free: Entry[] = [];
     const chargeable: Entry[] = [];
     const max = this.mayAsk(sender);
@@ -100,7 +104,8 @@ export class Admission {
     await this.giveBack(gone);
     const waiting = chargeable.slice(turn.granted).filter(isWaiting);
     queue.waiting.putBack(waiting);
-    sender.resumeAtMs = waiting.length === 0 ? 0 : Date.now() + turn.waitMs;
+    const mustWait = waiting.length > 0 && changes === this.changes;
+    sender.resumeAtMs = mustWait ? Date.now() + turn.waitMs : 0;
     sender.asking = false;
     wake();
   }
