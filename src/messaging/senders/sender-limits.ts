@@ -229,9 +229,10 @@ class LimitedSenders implements SenderLimits {
     return false;
   }
 
+  /** The newest time says too little: processes whose clocks differ write them, and the later one may be committed first. */
   private async poll(): Promise<void> {
     const { rows } = await sql<{ stamp: string }>`
-      select count(*) || ' ' || coalesce(max(updated_at)::text, '') as stamp from sender_limits
+      select count(*) || ' ' || coalesce(sum(extract(epoch from updated_at)), 0) as stamp from sender_limits
     `.execute(this.deps.db);
     const now = rows[0]?.stamp ?? '';
     if (now === this.stamp) return;

@@ -295,6 +295,27 @@ describeWithDatabase('a limited sender', (database) => {
     await untilAllAre('sent', 5_000);
   });
 
+  test('has a limit that was set by a process whose clock is behind', async () => {
+    const one = await start();
+    const two = await start();
+    const put = (sender: string, rate: number) =>
+      one.delivery.senderLimits.put(rig.workspaceId, { channel: 'sms', sender }, { rate, burst: 1 });
+    await put('12345', 0.001);
+    // Written by a process whose clock is ahead.
+    await put('55555', 5);
+    await rig.db
+      .updateTable('sender_limits')
+      .set({ updated_at: new Date(Date.now() + 60_000) })
+      .where('workspace_id', '=', rig.workspaceId)
+      .where('sender', '=', '55555')
+      .execute();
+    await delay(LIMITS_ARE_READ_MS);
+    await accept(two, texts('a', 3));
+    await until('one is out', () => clocked(two).length === 1);
+    await put('12345', 1_000);
+    await untilAllAre('sent', 5_000);
+  });
+
   test('is left in peace for as long as its provider asks, and the others go on', async () => {
     const one = await start();
     let refusals = 0;
