@@ -158,12 +158,12 @@ function steering(deps: CampaignsDeps, { launch, carryOut }: Launching) {
 
     async amend(workspaceId: string, campaignId: string, change: CampaignChange) {
       const { tell } = await amendCampaign(db, workspaceId, campaignId, change);
-      // A page worker may still sleep up to a minute at the old rate. The new rate applies after that, even if
-      // the signal is lost.
+      // A page worker may sleep up to half an hour at the old rate. If the signal is lost, the run's next look wakes it within
+      // seconds (countChange).
       await Promise.all(tell.map((run) => launcher.controlChanged(run))).catch((error: unknown) =>
         log.warn(
           { err: error, campaignId },
-          'could not signal a run about its new rate; it will use it within a minute',
+          'could not signal a run about its new rate; it will use it within seconds',
         ),
       );
       const campaign = await readCampaign(db, workspaceId, campaignId);

@@ -4,6 +4,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Kysely, sql } from 'kysely';
 import { changeCampaign } from '../../src/campaigns/actions/campaign-actions';
 import { openCalls } from '../../src/campaigns/actions/cancel-run';
+import { amendCampaign } from '../../src/campaigns/actions/change-campaign';
 import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { closeRun, dueShards } from '../../src/campaigns/runs/run-end';
 import { moveRun, readWantedControl } from '../../src/campaigns/runs/runs';
@@ -117,6 +118,21 @@ describeWithDatabase('the books of a run', (database) => {
       // The attempt that applied it was killed before its answer arrived.
       expect(await look(2)).toEqual({ kind: 'due', shards: [{ channel: 'sms', shard: 0 }] });
       expect(asked).toEqual(['DELETE']);
+    });
+
+    test('is heard by the next look when its pace was changed and the run was not signalled', async () => {
+      const { runId, workspaceId, campaignId } = await running();
+      const look = () => new MockActivityEnvironment().run(rig.orchestrator().lookWhileSending, { runId });
+      expect(await look()).toEqual({ kind: 'wait' });
+      const looks = async () =>
+        (await db.selectFrom('run_looks').select('id').where('run_id', '=', runId).execute()).length;
+      const before = await looks();
+      await amendCampaign(db, workspaceId, campaignId, { delivery: { ratePerSecond: 10 } });
+      // The watcher looks at the run, and its shards sleep at the old pace, for up to half an hour.
+      expect(await looks()).toBe(before + 1);
+      expect((await readWantedControl(db, runId)).isApplied).toBe(false);
+      expect(await look()).toEqual({ kind: 'due', shards: [{ channel: 'sms', shard: 0 }] });
+      expect(await look()).toEqual({ kind: 'wait' });
     });
 
     test('is held by the next look at a run that was canceled and not signalled, which ends its sleeping shards', async () => {

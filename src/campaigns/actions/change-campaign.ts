@@ -7,6 +7,7 @@ import type { CampaignTables } from '../model/tables';
 import { pauseItself, showPaused } from '../runs/own-pause';
 import { setPace } from '../runs/rate-limit';
 import { addressOf, type LiveRow, liveRunsOf, type RunAddress } from '../runs/run-rows';
+import { countChange } from '../runs/runs';
 import { hasSchedule } from '../schedules/recurring';
 import { takeBack } from './approve';
 import { endingOf, illegal } from './campaign-actions';
@@ -90,7 +91,12 @@ async function changeDelivery(
   if (change.ratePerSecond === undefined && !held) return { tell: [] };
   if (change.ratePerSecond !== undefined)
     for (const { id } of runs) await setPace(tx, id, change.ratePerSecond);
-  return { tell: campaign.stage !== 'scheduled' || hasSchedule(campaign) ? runs.map(addressOf) : [] };
+  const told = campaign.stage !== 'scheduled' || hasSchedule(campaign) ? runs : [];
+  await countChange(
+    tx,
+    told.map(({ id }) => id),
+  );
+  return { tell: told.map(addressOf) };
 }
 
 /**

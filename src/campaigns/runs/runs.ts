@@ -204,6 +204,18 @@ export async function readWantedControl(db: Kysely<CampaignTables>, runId: strin
   return { control, change, isApplied: applied >= change };
 }
 
+/**
+ * Counts a change that no new `control` says, such as another pace. A run that is not signalled about it, because the process
+ * was killed before, finds it with its next look, which wakes its shards.
+ */
+export async function countChange(db: Kysely<CampaignTables>, runIds: readonly string[]): Promise<void> {
+  await sql`
+    with changed as (
+      update runs set control_changes = control_changes + 1 where id = any(${runIds}::text[]) returning id
+    )
+    insert into run_looks (run_id) select id from changed`.execute(db);
+}
+
 /** Records that the run's messages follow this change. A later change is still to be applied. */
 export async function noteControlApplied(
   db: Kysely<CampaignTables>,
