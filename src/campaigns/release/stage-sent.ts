@@ -21,8 +21,8 @@ interface HoldContext {
 /**
  * Whether each recipient of the stage was handed over once or has ended. A recipient that waits for its hours, a window,
  * a place under the caps, its turn or a retry of what was never handed over holds the stage for an hour at most; one that
- * is due holds it until it was sent, and a call while it rings. Recipients of earlier stages hold it only while a message
- * of theirs is on its way, which does not last.
+ * is due holds it until it was sent, and a call while it rings, or for an hour where nothing was heard of it. Recipients
+ * of earlier stages hold it only while a message of theirs is on its way, which does not last.
  */
 export async function stageHold(
   db: Kysely<CampaignTables>,
@@ -34,8 +34,9 @@ export async function stageHold(
   for (const channel of CHANNELS) {
     const { accepted = 0, sending = 0, pending = 0 } = counts[channel] ?? {};
     if (pending > 0 || (tellsMore && accepted > 0)) return { kind: 'held' };
-    if (channel === 'voice') {
-      if (sending > 0 && sending > (await pastRinging(db, runId))) return { kind: 'held' };
+    if (channel === 'voice' && sending > 0) {
+      const { past, leftMs } = await pastRinging(db, runId);
+      if (sending > past) return { kind: 'held', ...(leftMs !== null && { waitMs: leftMs }) };
     } else if (sending > 0) return { kind: 'held' };
   }
   if (CHANNELS.every((channel) => !counts[channel]?.waiting)) return { kind: 'sent' };
@@ -45,14 +46,24 @@ export async function stageHold(
   return waiting.later && leftMs > 0 ? { kind: 'held', waitMs: leftMs } : { kind: 'sent' };
 }
 
-/** Calls that were answered, and further ones to a recipient: their recipients were handed over before. */
-async function pastRinging(db: Kysely<CampaignTables>, runId: string): Promise<number> {
-  const { rows } = await sql<{ calls: number }>`
-    select count(*)::int as calls from calls
-    where run_id = ${runId} and live and ended_at is null and (answered_at is not null or attempt > 1)`.execute(
-    db,
-  );
-  return rows[0]?.calls ?? 0;
+/**
+ * Calls that were answered, and further ones to a recipient: their recipients were handed over before. A call whose answer
+ * was lost is not asked for again while its hours are closed. So after an hour one of which nothing was heard counts too,
+ * as a retry does; `leftMs` is the time until the next such call does.
+ */
+async function pastRinging(
+  db: Kysely<CampaignTables>,
+  runId: string,
+): Promise<{ past: number; leftMs: number | null }> {
+  const isPast = sql`(answered_at is not null or attempt > 1)`;
+  const countsAt = sql`placed_at + ${LIMITS.stageHeldMs} * interval '1 millisecond'`;
+  const { rows } = await sql<{ past: number; leftMs: number | null }>`
+    select
+      count(*) filter (where ${isPast} or (heard_at is null and ${countsAt} <= clock_timestamp()))::int as past,
+      min(extract(epoch from ${countsAt} - clock_timestamp()) * 1000)
+        filter (where not ${isPast} and heard_at is null and ${countsAt} > clock_timestamp())::float8 as "leftMs"
+    from calls where run_id = ${runId} and live and ended_at is null`.execute(db);
+  return rows[0] ?? { past: 0, leftMs: null };
 }
 
 /**

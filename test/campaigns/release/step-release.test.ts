@@ -7,6 +7,7 @@ import { openFallbackTurns } from '../../../src/campaigns/runs/fallback-turns';
 import { readCounts } from '../../../src/campaigns/runs/ledger-counts';
 import { closeRun } from '../../../src/campaigns/runs/run-end';
 import { controlLiveRuns } from '../../../src/campaigns/runs/run-rows';
+import { LIMITS } from '../../../src/domain/limits';
 import { wrongCodeCounts } from '../../support/ledger-states';
 import { StagedRun } from '../../support/staged-run';
 import { describeWithDatabase } from '../../support/storage';
@@ -186,6 +187,36 @@ describeWithDatabase('the steps of a release in stages', (database) => {
           and seq < (select max(seq) from calls where run_id = ${run.runId})`.execute(db);
       expect((await sent(run)).sent).toBe(false);
       await sql`update calls set answered_at = now() where run_id = ${run.runId}`.execute(db);
+      expect((await sent(run)).sent).toBe(true);
+    });
+
+    test('for an hour by a call that was asked for, of which nothing was heard', async () => {
+      const run = await plant({ channels: ['voice'] });
+      await run.step();
+      await sql`
+        with called as (
+          update recipients set state = 'sending', attempt = 1
+          where run_id = ${run.runId} and code is null and state = 'waiting' returning seq
+        ), calls as (
+          insert into calls (run_id, seq, attempt, data, live, answered_at)
+          select ${run.runId}, seq, 1, '{}', true, case when seq > (select min(seq) from called) then now() end from called
+        ), counted as (
+          insert into shard_counts (run_id, channel, shard, state, count) values (${run.runId}, 'voice', 0, 'sending', 3)
+        )
+        update shard_counts set count = count - 3 where run_id = ${run.runId} and state = 'waiting'`.execute(
+        db,
+      );
+      // Its answer was lost, and it is not asked for again while its hours are closed.
+      const held = await sent(run);
+      expect(held.sent).toBe(false);
+      expect(held.waitMs).toBeGreaterThan(LIMITS.stageHeldMs - 60_000);
+      expect(held.waitMs).toBeLessThanOrEqual(LIMITS.stageHeldMs);
+      await sql`
+        update calls set placed_at = placed_at - interval '61 minutes', heard_at = now()
+        where run_id = ${run.runId} and answered_at is null`.execute(db);
+      // The service has it, and it waits there.
+      expect((await sent(run)).sent).toBe(false);
+      await sql`update calls set heard_at = null where run_id = ${run.runId}`.execute(db);
       expect((await sent(run)).sent).toBe(true);
     });
   });
