@@ -1,9 +1,11 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import { deliveryRule } from '../../domain/delivery-rule';
 import { stageSizes, stagesOf } from '../../domain/release';
 import type { CampaignTables } from '../model/tables';
 import { frozenShards, type ShardRef } from '../runs/run-end';
 import type { RunPlan } from '../runs/runs';
+import { expireEnded } from '../stops/expire-overdue';
 import { closeIfTooMany, judgeGates } from './gates';
 import { openStage } from './open-stage';
 import { drawOf, FIRST_PLACE, LAST_PLACE, lockRelease, type ReleaseStanding } from './release-rows';
@@ -21,6 +23,8 @@ import { stageHold } from './stage-sent';
  *   opened   all of them have it
  *   sent     each was handed over once or has ended (stage-sent.ts); `next_at` is when the wait is over
  *   judged   the gates are judged in the transaction that begins the next stage, so that none begins unjudged or twice
+ *
+ * When the campaign's end comes during a wait, no further stage begins: its recipients are `expired`.
  *
  * Killed between two steps, the next look goes on from what is stored. A run that is paused, or whose gate is closed,
  * takes no step; its waits go on, because their ends are times.
@@ -57,6 +61,10 @@ export async function stepRelease(
     context.onStep?.();
     const step = await db.transaction().execute((tx) => advance(tx, run, context));
     if (step.kind === 'rest') return { ...step.with, shards: [...shards.values()] };
+    if (step.kind === 'over') {
+      await expireEnded(db, run, context.onStep);
+      return { shards: [...shards.values()] };
+    }
     if (step.kind === 'draw') await drawStages(db, run);
     if (step.kind !== 'open') continue;
     const part = await openStage(db, run, step.stage, context.onStep);
@@ -66,7 +74,7 @@ export async function stepRelease(
 }
 
 type Advance =
-  | { kind: 'draw' | 'again' }
+  | { kind: 'draw' | 'again' | 'over' }
   | { kind: 'open'; stage: number }
   | { kind: 'rest'; with: Omit<ReleaseStep, 'shards'> };
 
@@ -91,9 +99,12 @@ async function advance(
     if (hold.kind === 'held') return rest(hold.waitMs === undefined ? {} : { waitMs: hold.waitMs });
     return markSent(tx, run, at);
   }
-  if (at.stage === at.stages || !at.nextAt) return rest();
-  const leftMs = at.nextAt.getTime() - at.now.getTime();
-  if (leftMs > 0) return rest({ waitMs: leftMs });
+  if (at.stage === at.stages) return rest();
+  const { endsAtMs = Number.POSITIVE_INFINITY } = deliveryRule(run.options);
+  const now = at.now.getTime();
+  if (endsAtMs <= now) return { kind: 'over' };
+  const leftMs = Math.min(at.nextAt?.getTime() ?? Number.POSITIVE_INFINITY, endsAtMs) - now;
+  if (leftMs > 0) return rest(Number.isFinite(leftMs) ? { waitMs: leftMs } : {});
   if (await judgeGates(tx, run, at, tellsMore)) return rest({ isClosed: true });
   return begin(tx, runId, at.stage + 1);
 }

@@ -34,6 +34,16 @@ export async function expireStopped(
   }
 }
 
+/** Ends all that the run has not sent to when its campaign is over; a release that waits for its next stage opens no page. */
+export async function expireEnded(
+  db: Kysely<CampaignTables>,
+  { runId, options }: { runId: string; options: DeliveryOptions },
+  onStep: () => void = () => undefined,
+): Promise<void> {
+  const isOver = overdue(options, sql`now()`);
+  for (const shard of await shardsOf(db, runId)) while (await expireSome(db, shard, isOver)) onStep();
+}
+
 /**
  * Ends the recipients of a shard whose time is over when it may send again, before a page is opened. The page would end them
  * too, but not at closed hours, and only with a permit for each, which takes days at a slow pace.
