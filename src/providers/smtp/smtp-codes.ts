@@ -9,7 +9,7 @@ import type { Stage } from './smtp-session';
  * - `slow_down`  the recipient's host wants less of us for a while: its other messages wait as well.
  * - `relay_slow_down` the relay itself wants less of us: all messages wait for a moment.
  * - `sender`     it is about the sender's domain: its reputation, its policy. The recipient did nothing.
- * - `account`    the relay does not know us, or not any more, or has taken our mail of the day.
+ * - `account`    the relay does not know us, or not any more, takes nothing, or has taken our mail of the day.
  */
 export type RefusalClass = 'rejected' | 'transient' | 'slow_down' | 'relay_slow_down' | 'sender' | 'account';
 
@@ -17,15 +17,20 @@ export interface Refusal {
   class: RefusalClass;
   /** The enhanced code if there is one, as it says more (RFC 3463), else the plain one. */
   code: string;
+  /** Of an `account`: it may be about this message alone, as long as others are taken. */
+  orRecipient?: true;
 }
 
 export function classify(reply: SmtpReply, stage: Stage): Refusal {
   const { code, enhanced } = reply;
   if (!code || code < 400) return { class: 'transient', code: String(code) };
   if (reply.refusesAccount) return { class: 'account', code: reply.refusesAccount };
-  // RFC 4954: the commands that need a log-in are refused with these.
-  if (code === 530 || code === 534 || code === 535 || code === 538 || LOGIN.has(enhanced ?? '')) {
-    return { class: 'account', code: enhanced ?? String(code) };
+  if (LOGIN_REPLIES.has(code)) return { class: 'account', code: enhanced ?? String(code) };
+  const isOfLogin = LOGIN.has(enhanced ?? '');
+  const refusesSession = stage === 'mail' && (SESSION_REPLIES.has(code) || SESSION.has(enhanced ?? ''));
+  if (isOfLogin || refusesSession) {
+    const isOurs = isOfLogin && stage === 'mail';
+    return { class: 'account', code: enhanced ?? String(code), ...(!isOurs && { orRecipient: true }) };
   }
   return {
     class: code < 500 ? temporary(reply, stage) : permanent(reply, stage),
@@ -33,7 +38,17 @@ export function classify(reply: SmtpReply, stage: Stage): Refusal {
   };
 }
 
-const LOGIN = new Set(['5.7.8', '5.7.9', '5.7.11', '5.7.12', '5.7.14']);
+/** The commands that need a log-in are refused with these (RFC 4954, 6 and RFC 5248, 2.4). */
+const LOGIN_REPLIES = new Set([523, 524, 525, 530, 534, 535, 538]);
+/**
+ * The same as enhanced codes (IANA's registry). After the sender's turn they may be about the recipient: Exchange says 5.7.12
+ * where one is set to take nothing from outside of its organization.
+ */
+const LOGIN = new Set(['5.7.8', '5.7.9', '5.7.10', '5.7.11', '5.7.12', '5.7.13', '5.7.14']);
+/** At the sender's turn these are about the relay: commands out of order, as where it wants a log-in first; it takes no mail (RFC 7504). */
+const SESSION_REPLIES = new Set([503, 521]);
+/** It takes no mail, or is set up wrong (RFC 3463, 3.4). */
+const SESSION = new Set(['5.3.2', '5.3.5']);
 /** A full mailbox may be emptied, whatever class its host gives it. */
 const MAILBOX_FULL = '5.2.2';
 

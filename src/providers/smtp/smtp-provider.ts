@@ -272,11 +272,12 @@ function refused(
   retryAfterMs: number,
   senderWaitMs: number | undefined,
 ): HandOverResult {
-  const { class: kind, code } = classify(reply, stage);
+  const { class: kind, code, orRecipient } = classify(reply, stage);
   switch (kind) {
     case 'rejected':
-    case 'account':
       return { kind, code, message: reply.text };
+    case 'account':
+      return { kind, code, message: reply.text, ...(orRecipient && { orRecipient }) };
     case 'transient':
       return { kind, code, retryAfterMs };
     case 'relay_slow_down':

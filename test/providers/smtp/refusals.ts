@@ -27,6 +27,9 @@ const hangUp = (title: string, at: Refusal['at'], expected = transient('ECONNECT
   ...{ title, at, says: 'hangs up', switches: ['-q', at], expected },
 });
 
+/** Exchange, where a recipient is set to take nothing from elsewhere. */
+const OF_ITS_HOUSE = '550 5.7.12 Sender was not authenticated by organization';
+
 export const REFUSALS: Refusal[] = [
   refusal('a recipient refused for good', 'rcpt', '500 5.3.0 Error', rejected('5.3.0')),
   refusal('a sender refused for good', 'mail', '500 5.3.0 Error', rejected('5.3.0')),
@@ -99,6 +102,41 @@ export const REFUSALS: Refusal[] = [
     ...{ kind: 'account', code: 'daily_quota' },
     message: 'Daily user sending limit exceeded.',
   }),
+  refusal('a log-in that was disabled', 'mail', '525 5.7.13 User account disabled', {
+    ...{ kind: 'account', code: '5.7.13' },
+    message: 'User account disabled',
+  }),
+  refusal('a log-in that was disabled, as a refusal of any kind', 'mail', '550 5.7.13 Account disabled', {
+    ...{ kind: 'account', code: '5.7.13' },
+    message: 'Account disabled',
+  }),
+  refusal(
+    'a log-in that was disabled, or a recipient that takes mail of its own house alone',
+    'rcpt',
+    OF_ITS_HOUSE,
+    {
+      ...{ kind: 'account', code: '5.7.12', orRecipient: true },
+      message: 'Sender was not authenticated by organization',
+    },
+  ),
+  refusal('a relay that takes no mail', 'mail', '554 5.3.2 System not accepting messages', {
+    ...{ kind: 'account', code: '5.3.2', orRecipient: true },
+    message: 'System not accepting messages',
+  }),
+  refusal('a relay that is set up wrong', 'mail', '553 5.3.5 Local configuration error', {
+    ...{ kind: 'account', code: '5.3.5', orRecipient: true },
+    message: 'Local configuration error',
+  }),
+  refusal('a relay that wants a log-in first', 'mail', '503 AUTH must come first', {
+    ...{ kind: 'account', code: '503', orRecipient: true },
+    message: 'AUTH must come first',
+  }),
+  refusal(
+    'a host of the recipient that takes no mail',
+    'rcpt',
+    '554 5.3.2 System not accepting messages',
+    rejected('5.3.2'),
+  ),
   refusal(
     'a service that takes no more in this second',
     '.',
