@@ -106,6 +106,7 @@ export function createAccept(deps: Deps): Accept {
       const written = await group.add(workspaceId, drafts);
       const notTaken = drafts.filter((_, i) => !isToBeSent(written[i]));
       count(outbox, workspaceId, notTaken, -1);
+      outbox.settled();
       written.forEach((outcome, i) => {
         outcomes[places[i] as number] = outcome.ok ? outcome : { ok: false, error: refusal(outcome.error) };
       });
@@ -115,6 +116,7 @@ export function createAccept(deps: Deps): Accept {
       count(outbox, workspaceId, [draft], 1);
       const [written] = await group.add(workspaceId, [draft]);
       if (!isToBeSent(written)) count(outbox, workspaceId, [draft], -1);
+      outbox.settled();
       if (!written?.ok) throw refusal(written?.error);
     },
     idle: () => group.idle(),

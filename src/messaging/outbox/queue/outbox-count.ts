@@ -27,6 +27,8 @@ export interface OutboxCount {
   depth(workspaceId: string): Record<MessageClass, ClassDepth>;
   /** With a time to come, the messages count from then on. */
   change(workspaceId: string, of: Tagged, by: number, dueMs?: number): void;
+  /** What was counted before it was written is written by now, or will not be: a count of a moment in between is without it. */
+  settled(): void;
   /** More is held aside: it is counted soon. */
   held(): void;
   /** What stood aside counts at once for those who ask for the depth. */
@@ -122,6 +124,10 @@ class RunningCount implements OutboxCount {
     this.apply(change);
   }
 
+  settled(): void {
+    this.changed = true;
+  }
+
   private apply({ workspaceId, of, by, dueMs }: Change): void {
     if (dueMs <= Date.now()) this.add(workspaceId, of, by);
     else if (dueMs <= this.aheadUntilMs) this.soon.add(dueMs, { workspaceId, of, count: by });
@@ -208,7 +214,8 @@ class RunningCount implements OutboxCount {
   /**
    * Counts what there is at one moment, which the first statement decides, so that what changes while the second one runs can
    * be added to its answer. What changes while the first one runs may be on either side of that moment: it is counted rather
-   * than not, because the bound is not to be exceeded. Only what was being written at that moment is missing until the next count.
+   * than not, because the bound is not to be exceeded. Only what was being written at that moment is missing until the next count,
+   * which follows (`settled`).
    */
   private read(span: Span): Promise<{ rows: readonly Counted[]; hasMore: boolean }> {
     return this.db

@@ -38,6 +38,22 @@ describeWithDatabase('the count of an outbox', (database) => {
     count.stop();
   });
 
+  test('has what was being written at the moment of which it is', async () => {
+    await one.delivery.hold(rig.workspaceId, 'held');
+    await one.delivery.accept(rig.workspaceId, rig.sms('first'));
+    await until('it is sent', async () => (await rig.states()).first === 'sent');
+    const undelivered = () => one.delivery.outboxDepth(rig.workspaceId).marketing.undelivered;
+    let accepting: Promise<unknown> | undefined;
+    await rig.db.transaction().execute(async (tx) => {
+      await sql`select from event_heads where workspace_id = ${rig.workspaceId} for update`.execute(tx);
+      accepting = one.delivery.accept(rig.workspaceId, rig.sms('a', { campaign: 'held' }));
+      await until('it counts', () => undelivered() === 1);
+      await until('it was counted anew', () => undelivered() === 0, 10_000);
+    });
+    await accepting;
+    await until('the next count has it', () => undelivered() === 1, 10_000);
+  });
+
   test('falls at once when messages are canceled because their person is erased', async () => {
     await one.delivery.hold(rig.workspaceId, 'held');
     const to = '+12025550199';
