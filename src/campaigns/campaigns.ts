@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream';
 import type { Kysely } from 'kysely';
 import type { CampaignListQuery } from '../contracts/campaigns';
+import { atMost } from '../domain/at-most';
 import type { Action } from '../domain/campaign';
+import { LIMITS } from '../domain/limits';
 import type { RecipientOutcome } from '../domain/recipient';
 import type { Log } from '../log';
 import { createApprovals } from './actions/approvals';
@@ -159,13 +161,14 @@ function steering(deps: CampaignsDeps, { launch, carryOut }: Launching) {
     async amend(workspaceId: string, campaignId: string, change: CampaignChange) {
       const { tell } = await amendCampaign(db, workspaceId, campaignId, change);
       // A page worker may sleep up to half an hour at the old rate. If the signal is lost, the run's next look wakes it within
-      // seconds (countChange).
-      await Promise.all(tell.map((run) => launcher.controlChanged(run))).catch((error: unknown) =>
+      // seconds (countChange), so that the answer does not wait for a busy workflow or a silent Temporal.
+      const telling = Promise.all(tell.map((run) => launcher.controlChanged(run))).catch((error: unknown) =>
         log.warn(
           { err: error, campaignId },
           'could not signal a run about its new rate; it will use it within seconds',
         ),
       );
+      await atMost(LIMITS.controlAnswerMs, telling);
       const campaign = await readCampaign(db, workspaceId, campaignId);
       return { ...summaryOf(campaign), delivery: campaign.options.delivery ?? {} };
     },

@@ -829,7 +829,10 @@ export const LIMITS = {
   sendRoundFastMs: 2_000,
   /** Time within which the counts of a canceled campaign follow; its webhook waits for them that long. */
   canceledCountsSeconds: 60,
-  /** How long a stored pause or cancel waits for the service's hold and the run's signal before it is answered. */
+  /**
+   * How long what is stored waits for the service's hold, and for a workflow that is started or signalled, before it is answered.
+   * A Temporal server that stands still costs 30 s otherwise, in which callers give up and repeat the call.
+   */
   controlAnswerMs: 300,
   /** Due retries are gathered for this part of the time since sending began: a few seconds after minutes, and
    * never longer than the second number. Scattered retries thus cost few wake-ups. */

@@ -41,6 +41,8 @@ export function campaignsRig(database: TestDatabase) {
   const launched: Parameters<RunLauncher['launch']>[0][] = [];
   const told: string[] = [];
   let launchFails = false;
+  /** What Temporal's answer to a start or a signal waits for. */
+  let silence: Promise<void> | undefined;
   /** What the service's answer to a hold waits for. */
   let holding: Promise<void> | undefined;
   let now = DAYTIME;
@@ -51,9 +53,11 @@ export function campaignsRig(database: TestDatabase) {
       async launch(run) {
         if (launchFails) throw new Error('no server');
         launched.push(run);
+        await silence;
       },
       async controlChanged({ runId }) {
         told.push(runId);
+        await silence;
       },
     };
     const campaigns = createCampaigns({
@@ -81,6 +85,7 @@ export function campaignsRig(database: TestDatabase) {
     told.length = 0;
     launchFails = false;
     holding = undefined;
+    silence = undefined;
     now = DAYTIME;
   });
 
@@ -115,6 +120,9 @@ export function campaignsRig(database: TestDatabase) {
     list: () => list,
     failLaunches() {
       launchFails = true;
+    },
+    silenceUntil(answer: Promise<void>) {
+      silence = answer;
     },
     holdUntil(answer: Promise<void>) {
       holding = answer;

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
+import { atMost } from '../../domain/at-most';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
@@ -30,14 +31,13 @@ class CarryOut {
 
   /**
    * Launches the run, and only logs a failure. The run is in the database, and a run without a workflow is
-   * launched within a minute (run-reconciler.ts). Failing the request would only make its sender create the
-   * campaign twice.
+   * launched within a minute (run-reconciler.ts). Failing the request, or keeping it for as long as Temporal is
+   * silent, would only make its sender create the campaign twice.
    */
-  readonly launch = async (
-    workspaceId: string,
-    campaignId: string,
-    effects: WorkflowEffects,
-  ): Promise<void> => {
+  readonly launch = (workspaceId: string, campaignId: string, effects: WorkflowEffects): Promise<void> =>
+    atMost(LIMITS.controlAnswerMs, this.launchNow(workspaceId, campaignId, effects));
+
+  private async launchNow(workspaceId: string, campaignId: string, effects: WorkflowEffects): Promise<void> {
     if (effects.schedule) await this.followSchedule(campaignId);
     if (!effects.launch) return;
     const { runId } = effects.launch;
@@ -49,7 +49,7 @@ class CarryOut {
         'could not start the workflow of a run; trying again within a minute',
       );
     }
-  };
+  }
 
   /** With `holds` the service holds the campaign's messages; a slow service goes on with it after the answer. */
   readonly carryOut = async (

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { DurableSendBody } from '../../contracts/durable-sends';
+import { atMost } from '../../domain/at-most';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import { durableSendWorkflowId, sendMessageUid } from '../../domain/ids';
@@ -87,7 +88,7 @@ export function createDurableSends(deps: {
       // Also for a send that existed already, because the attempt that created it may have died before this
       // line.
       if (found.row.started_at === null && found.row.finished_at === null) {
-        await launcher
+        const launching = launcher
           .launchSend({ workspaceId, sendId: found.row.id, startAt: found.row.due_at })
           .catch((error: unknown) =>
             log.warn(
@@ -95,6 +96,7 @@ export function createDurableSends(deps: {
               'a send could not be launched; it will be tried again',
             ),
           );
+        await atMost(LIMITS.controlAnswerMs, launching);
       }
       return viewOf(found.row, stop);
     },
@@ -119,9 +121,10 @@ export function createDurableSends(deps: {
         );
       }
       // If the wake is lost, the workflow reads the row when it wakes by itself.
-      await launcher
+      const waking = launcher
         .wakeSend(id)
         .catch((error: unknown) => log.warn({ err: error, sendId: id }, 'a send could not be woken'));
+      await atMost(LIMITS.controlAnswerMs, waking);
       return viewOf(row, await readStop(db, workspaceId));
     },
   };
