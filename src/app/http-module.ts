@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { sql } from 'kysely';
 import { createAuditLog, createAuditReader } from '../audit/audit-log';
 import { keepAuditRetention, sealStartsAnew } from '../audit/retention';
 import type { AuditTables } from '../audit/tables';
@@ -39,6 +38,7 @@ import type { Metrics } from '../metrics/metrics';
 import { createOidcProvider } from '../oidc/oidc-provider';
 import type { OwnRequests } from '../own-requests';
 import { StartupError } from '../startup-error';
+import { requireWrites } from '../storage/require-writes';
 import type { Storage } from '../storage/storage';
 import type { Temporal } from '../temporal/connection';
 import type { Launcher } from '../temporal/launcher';
@@ -281,7 +281,7 @@ async function openServer(options: HttpModuleOptions, served: Served, shutdown: 
 function readinessOf({ storage, temporal }: HttpModuleOptions, state: { started: boolean }) {
   const db = storage.tables<MessagingTables>();
   const ready = createReadiness({
-    database: () => sql`select 1`.execute(db),
+    database: () => requireWrites(db),
     temporal: () => temporal.version(),
   });
   return async (): Promise<Record<string, boolean>> => ({ started: state.started, ...(await ready()) });

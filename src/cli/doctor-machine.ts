@@ -8,6 +8,7 @@ import { lookAtPostgres } from '../storage/look-at-postgres';
 import { madeBy } from '../storage/managed/data-directory';
 import { findPostgresBinaries } from '../storage/managed/find-binaries';
 import { findRunning } from '../storage/managed/running-server';
+import { TO_WRITE } from '../storage/postgres';
 import type { Check, CheckResult } from './doctor';
 
 /** What `fanfare doctor` checks on this machine, and what it reaches without an instance. */
@@ -95,7 +96,8 @@ export const lookAtDatabase: Check = async ({ config, env }) => {
 
 async function lookAtServer(databaseUrl: string): Promise<CheckResult[]> {
   const check = 'database';
-  const { version, synchronousCommit, pending, unknown, clockAheadMs } = await lookAtPostgres(databaseUrl);
+  const { version, synchronousCommit, readsOnly, pending, unknown, clockAheadMs } =
+    await lookAtPostgres(databaseUrl);
   const findings: CheckResult[] = [];
   if (unknown.length > 0) {
     const found = `PostgreSQL ${version}, with a schema of a newer version of this program (${unknown.at(-1)})`;
@@ -114,6 +116,9 @@ async function lookAtServer(databaseUrl: string): Promise<CheckResult[]> {
       ...{ check, state: pending.length === 0 ? 'ok' : 'note', found: `PostgreSQL ${version}, ${schema}` },
       ...(pending.length === 0 ? {} : { wayOut }),
     });
+  }
+  if (readsOnly) {
+    findings.push({ check, state: 'broken', found: `it takes no changes: ${readsOnly}`, wayOut: TO_WRITE });
   }
   if (synchronousCommit === 'off') {
     const found = 'synchronous_commit is off: a server that is killed forgets what was being handed over';

@@ -9,6 +9,8 @@ export interface PostgresLook {
   version: string;
   /** `off` loses commits when the server is killed. */
   synchronousCommit: string;
+  /** Why the server takes no changes, if it takes none. */
+  readsOnly: 'it is a standby' | 'default_transaction_read_only is on' | undefined;
   /** Migrations of this program that the database has not had. */
   pending: string[];
   /** Migrations that this program does not know: the database belongs to a newer one. */
@@ -26,8 +28,9 @@ export async function lookAtPostgres(connectionString: string): Promise<Postgres
   try {
     await client.connect();
     const askedAt = Date.now();
-    const { rows } = await client.query<{ version: string; sync: string; at: Date; table: string | null }>(
+    const { rows } = await client.query<Server>(
       `select current_setting('server_version') as version, current_setting('synchronous_commit') as sync,
+        pg_is_in_recovery() as standby, current_setting('transaction_read_only') as reads,
         clock_timestamp() as at, to_regclass('kysely_migration')::text as table`,
     );
     const [server] = rows;
@@ -40,6 +43,7 @@ export async function lookAtPostgres(connectionString: string): Promise<Postgres
     return {
       version: server.version,
       synchronousCommit: server.sync,
+      readsOnly: readsOnly(server),
       pending: Object.keys(MIGRATIONS).filter((name) => !names.has(name)),
       unknown: [...names].filter((name) => !Object.hasOwn(MIGRATIONS, name)),
       clockAheadMs: Math.round(server.at.getTime() - between),
@@ -49,6 +53,20 @@ export async function lookAtPostgres(connectionString: string): Promise<Postgres
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+interface Server {
+  version: string;
+  sync: string;
+  standby: boolean;
+  reads: string;
+  at: Date;
+  table: string | null;
+}
+
+function readsOnly({ standby, reads }: Server): PostgresLook['readsOnly'] {
+  if (standby) return 'it is a standby';
+  return reads === 'on' ? 'default_transaction_read_only is on' : undefined;
 }
 
 function clientOf(connectionString: string): Client {

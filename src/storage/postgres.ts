@@ -84,6 +84,10 @@ export function sessionOptions(idleInTransactionMs: number = LIMITS.databaseIdle
 export function noAnswer(error: unknown): StartupError {
   const wayOut = wayOutOf(error);
   const { message } = error as Error;
+  if (codeOf(error) === READ_ONLY) {
+    const found = `PostgreSQL at DATABASE_URL takes no changes: ${message}`;
+    return new StartupError(found, TO_WRITE, { cause: error, mayPass: true });
+  }
   return new StartupError(
     `PostgreSQL at DATABASE_URL ${wayOut ? 'refuses us' : 'does not answer'}: ${message}`,
     wayOut ??
@@ -140,8 +144,10 @@ const WAYS_OUT: Record<string, string | undefined> = {
 const POOLER = '08P01';
 const POOLER_REFUSES = /startup parameter|no such (?:user|database)|auth|password/i;
 
-/** A server that only reads: a standby, or an earlier primary after a failover. */
+/** A server that only reads: a standby, an earlier primary after a failover, or one whose disk is nearly full. */
 const READ_ONLY = '25006';
+export const TO_WRITE =
+  'Let DATABASE_URL lead to the primary, and reset default_transaction_read_only where it is on: hosters set it when the disk is nearly full, so make room first.';
 const TRANSACTION_FAILED = '25P02';
 
 /**

@@ -12,6 +12,7 @@ import {
   retireIndexes,
 } from './online-indexes';
 import { createPostgresPool, isConnectionLoss, isRefusal, noAnswer, openPostgresPool } from './postgres';
+import { requireWrites } from './require-writes';
 
 export interface Connections {
   open: number;
@@ -78,6 +79,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   let indexes: OnlineIndexes;
   let retiring: RetiredIndexes;
   try {
+    await requireWrites(kysely);
     await migrateToLatest(kysely, options.onNewer, options.signal);
     const small = await isSmall(kysely);
     updates = await updateGradually(kysely, gradualUpdates(), options.onUpdate, options.onLost);

@@ -11,6 +11,7 @@ import { readConfig } from '../../src/config';
 import { openLine } from '../support/line';
 import { freshNamespace } from '../support/namespaces';
 import { postgresUrl } from '../support/services';
+import { until } from '../support/until';
 
 test('a database that goes away in the middle of a start is waited for, and the start made anew', async () => {
   const database = `again_${randomUUID().replaceAll('-', '')}`;
@@ -61,6 +62,17 @@ test('a database that goes away in the middle of a start is waited for, and the 
     });
     expect(waited).toEqual(['temporal', 'database']);
     expect((await fetch(`${app.baseUrl}/readyz`)).status).toBe(200);
+    // As hosters do whose disk is nearly full, and as a standby does.
+    await administer(`alter database ${database} set default_transaction_read_only = on`);
+    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`);
+    const unready = await fetch(`${app.baseUrl}/readyz`);
+    expect([unready.status, await unready.text()]).toEqual([
+      503,
+      expect.stringContaining('Not ready: database'),
+    ]);
+    await administer(`alter database ${database} reset default_transaction_read_only`);
+    const { baseUrl } = app;
+    await until('it is ready again', async () => (await fetch(`${baseUrl}/readyz`)).ok);
   } finally {
     await app?.stop();
     toDatabase.close();

@@ -242,6 +242,22 @@ describeWithDatabase('fanfare doctor', (database) => {
   );
 
   test(
+    'a database that takes no changes is broken, though it answers',
+    async () => {
+      const { databaseUrl } = await database.place();
+      const options = encodeURIComponent('-c default_transaction_read_only=on');
+      const findings = (await doctor({ DATABASE_URL: `${databaseUrl}?options=${options}` })).of('database');
+      expect(findings).toContainEqual({
+        check: 'database',
+        state: 'broken',
+        found: 'it takes no changes: default_transaction_read_only is on',
+        wayOut: expect.stringContaining('lead to the primary'),
+      });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'a key that sealed secrets need and the shell lacks is named, and one that is no key',
     async () => {
       const { databaseUrl } = await database.place({ migrated: true });
