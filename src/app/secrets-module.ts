@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Config } from '../config';
-import { dataDirectoryKey } from '../credentials/secrets-key';
+import { dataDirectoryKey, secretsKeyFile } from '../credentials/secrets-key';
 import { DomainError } from '../domain/errors';
 import type { Log } from '../log';
 import {
@@ -54,15 +54,20 @@ export async function openSecretsModule(
 }
 
 async function sealingOfAccounts(config: Config, db: Kysely<MessagingTables>, log: Log): Promise<Sealing> {
-  const file = await dataDirectoryKey(config.dataDir, { make: config.secretsKeys.length === 0 });
+  const kept = await dataDirectoryKey(config.dataDir, { make: false });
+  // Before a key is made: where the data directory was lost, a new one would pass for the one that sealed them.
+  for (const table of KEPT_BY_DIRECTORY) {
+    const refusal = await missingOfAccounts(config, db, table, kept);
+    if (refusal) throw refusal;
+  }
+  const make = config.secretsKeys.length === 0;
+  const file = kept ?? (make ? await dataDirectoryKey(config.dataDir, { make }) : undefined);
   const [first, ...others] = [...config.secretsKeys, ...(file ? [file] : [])];
   const sealing = first && createSealing([first, ...others]);
-  await refuseMissing(db, 'accounts', sealing?.keyIds ?? []);
-  await refuseMissing(db, 'registered_senders', sealing?.keyIds ?? []);
   if (!sealing) return NO_KEY;
   const unreadable = await sealAccountsAnew(db, sealing);
   if (unreadable.length > 0) {
-    const message = 'The secrets of these accounts were changed from outside; set them anew: nothing is sent';
+    const message = 'The secrets of these accounts cannot be opened; set them anew: nothing is sent';
     log.warn({ accountIds: unreadable }, message);
   }
   const senders = await sealSendersAnew(db, sealing);
@@ -100,7 +105,9 @@ async function ownKeys(db: Kysely<MessagingTables>, outer: Sealing | undefined):
   return secret === undefined ? [] : [keyOf(secret)];
 }
 
-type SealedTable = 'installation_secrets' | 'webhooks' | 'accounts' | 'registered_senders';
+/** Tables whose secrets the key of the data directory opens as well. */
+const KEPT_BY_DIRECTORY = ['accounts', 'registered_senders'] as const;
+type SealedTable = 'installation_secrets' | 'webhooks' | (typeof KEPT_BY_DIRECTORY)[number];
 
 /** What keeps a process with this configuration from starting, for want of a key. Changes nothing. */
 export async function refusalsForKeys(config: Config, db: Kysely<MessagingTables>): Promise<StartupError[]> {
@@ -110,11 +117,10 @@ export async function refusalsForKeys(config: Config, db: Kysely<MessagingTables
   // The key of the installation is one of these secrets.
   if (ofInstallation) return [ofInstallation];
   const file = await dataDirectoryKey(config.dataDir, { make: false });
-  const ofAccounts = keyIdsOf([...config.secretsKeys, ...(file ? [file] : [])]);
   const found = [
     await missingIn(db, 'webhooks', keyIdsOf([...config.secretsKeys, ...(await ownKeys(db, outer))])),
-    await missingIn(db, 'accounts', ofAccounts),
-    await missingIn(db, 'registered_senders', ofAccounts),
+    await missingOfAccounts(config, db, 'accounts', file),
+    await missingOfAccounts(config, db, 'registered_senders', file),
   ];
   const refusals = found.filter((one) => one !== undefined);
   return [...new Map(refusals.map((one) => [one.message, one])).values()];
@@ -131,6 +137,24 @@ async function refuseMissing(
 ): Promise<void> {
   const refusal = await missingIn(db, table, keyIds);
   if (refusal) throw refusal;
+}
+
+/** Where the variable was never set, it is the file that was lost or replaced. */
+async function missingOfAccounts(
+  config: Config,
+  db: Kysely<MessagingTables>,
+  table: (typeof KEPT_BY_DIRECTORY)[number],
+  file: Buffer | undefined,
+): Promise<StartupError | undefined> {
+  const keyIds = keyIdsOf([...config.secretsKeys, ...(file ? [file] : [])]);
+  if (config.secretsKeys.length > 0) return missingIn(db, table, keyIds);
+  const missing = await missingKeys(db, table, keyIds);
+  if (missing.length === 0) return undefined;
+  const found = keyIds.length === 0 ? 'is not there' : `holds another one (${keyIds.join()})`;
+  return new StartupError(
+    `Secrets of ${table === 'accounts' ? 'accounts' : 'senders'} are sealed with the key ${missing.join(' and ')}, and ${secretsKeyFile(config.dataDir)} ${found}`,
+    `Put the file back from its copy; docs/operating.md (Secrets in the database) tells what to do when a key is lost.`,
+  );
 }
 
 async function missingIn(

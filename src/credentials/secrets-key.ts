@@ -5,7 +5,7 @@ import { StartupError } from '../startup-error';
 
 const KEY_BYTES = 32;
 
-const secretsKeyFile = (dataDir: string): string => join(dataDir, 'secrets.key');
+export const secretsKeyFile = (dataDir: string): string => join(dataDir, 'secrets.key');
 
 /**
  * The key of the data directory, by which secrets are sealed where FANFARE_SECRETS_KEY is not set. The first process
@@ -52,6 +52,6 @@ async function readKey(file: string): Promise<Buffer | undefined> {
   if (key.length === KEY_BYTES) return key;
   throw new StartupError(
     `${file} is damaged: it does not hold a key`,
-    'Restore the file from a copy. Without one, move it away, and give every account of the API its secrets anew.',
+    'Restore the file from its copy. Without one, move it away; docs/operating.md (Secrets in the database) tells what to do when a key is lost.',
   );
 }

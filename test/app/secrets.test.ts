@@ -1,13 +1,17 @@
 /** Proves that secrets in the database are encrypted, and that keys can be added, replaced and left out. */
 
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Kysely, sql } from 'kysely';
 import { openSecretsModule } from '../../src/app/secrets-module';
 import { readConfig } from '../../src/config';
+import { accountBody } from '../../src/contracts/accounts';
 import { LIMITS } from '../../src/domain/limits';
 import { createLog } from '../../src/log';
-import { createSealing } from '../../src/messaging/access/sealing';
+import { createSealing, type Sealing } from '../../src/messaging/access/sealing';
+import { sealAccountSecrets } from '../../src/messaging/carriers/account-secrets';
+import { createAccounts } from '../../src/messaging/carriers/accounts';
 import type { MessagingTables } from '../../src/messaging/model/tables';
 import { openSecrets } from '../../src/messaging/webhooks/sealed-secrets';
 import type { StartupError } from '../../src/startup-error';
@@ -43,6 +47,15 @@ describeWithDatabase('secrets in the database', (database) => {
       select g.id, 'w', 'https://hooks.example', '{*}', g.secrets::jsonb, 0
       from unnest(${ids}::text[], ${secrets}::text[]) as g(id, secrets)`.execute(db);
     return ids;
+  }
+
+  async function insertAccount(sealing: Sealing) {
+    const { secrets, key_id, secret_names } = sealAccountSecrets(sealing, 'acc_1', { authToken: 'first' });
+    const settings = { accountSid: `AC${'0'.repeat(32)}` };
+    await sql`
+      insert into accounts (id, name, kind, channels, settings, secrets, key_id, secret_names, workspaces)
+      values ('acc_1', 'A', 'twilio', '{sms}', ${JSON.stringify(settings)}::jsonb, ${secrets}, ${key_id},
+        ${secret_names}, '{*}')`.execute(db);
   }
 
   const webhooks = () =>
@@ -145,15 +158,53 @@ describeWithDatabase('secrets in the database', (database) => {
     expect(await keyNames()).toEqual([nameOf(ONE)]);
   });
 
+  test('a key of the data directory that is lost or replaced is named as that, and none is made in its place', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'fanfare-keys-'));
+    const file = join(dataDir, 'secrets.key');
+    const open = () => openSecretsModule(readConfig({ FANFARE_DATA_DIR: dataDir }), db, createLog('silent'));
+    try {
+      const { ofAccounts } = await open();
+      await insertAccount(ofAccounts);
+      const key = readFileSync(file);
+      rmSync(file);
+      const sealed = `Secrets of accounts are sealed with the key ${ofAccounts.keyId}, and ${file}`;
+      const wayOut = expect.stringContaining('Put the file back');
+      await expect(open()).rejects.toMatchObject({ message: `${sealed} is not there`, wayOut });
+      expect(existsSync(file)).toBe(false);
+      writeFileSync(file, TWO.toString('base64'));
+      const message = `${sealed} holds another one (${nameOf(TWO)})`;
+      await expect(open()).rejects.toMatchObject({ message, wayOut });
+      writeFileSync(file, key);
+      await open();
+    } finally {
+      rmSync(dataDir, { recursive: true, force: true });
+    }
+  });
+
   test('what the documentation says to do after a key was lost lets it start again', async () => {
     await insertPlain(2);
-    await (await start(ONE)).ofInstallation('unsubscribe');
+    const before = await start(ONE);
+    await before.ofInstallation('unsubscribe');
+    await insertAccount(before.ofAccounts);
+    await sql`
+      insert into registered_senders (id, workspace_id, channel, sender, name, dkim_selector, dkim_key, key_id)
+      values ('snr_1', 'w', 'email', 'example.com', 'example.com', 's1', 'sealed', ${nameOf(ONE)})`.execute(
+      db,
+    );
     const page = readFileSync(join(ROOT, 'docs', 'operating.md'), 'utf8');
     const statements = /```sql\n(.*?)```/s.exec(page)?.[1] ?? '';
     for (const statement of statements.replaceAll('3f2a90c1d4e7', nameOf(ONE)).split(';')) {
       if (statement.trim() !== '') await sql.raw(statement).execute(db);
     }
-    await start(TWO);
+    const { ofAccounts: sealing } = await start(TWO);
     expect((await webhooks()).map(({ signing_secrets: sealed }) => sealed)).toEqual([[], []]);
+    const accounts = createAccounts({ db, sealing, environment: [], onChanged: async () => undefined });
+    const secrets = { authToken: 'set anew' };
+    await accounts.change('acc_1', { secrets }, (body) => accountBody.parse(body));
+    expect(await accounts.secretsOf('acc_1')).toEqual(secrets);
+    expect((await db.selectFrom('registered_senders').select(['sender', 'key_id']).execute())[0]).toEqual({
+      sender: 'example.com',
+      key_id: null,
+    });
   });
 });

@@ -15,6 +15,9 @@ export interface Sealing {
   open(sealed: string, keyId: string, about: string): string;
 }
 
+/** What an operator writes in place of the name of a key that is lost, so that the rest starts (docs/operating.md). */
+export const LOST_KEY = 'lost';
+
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

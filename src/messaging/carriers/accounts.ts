@@ -6,7 +6,7 @@ import { CHANNELS, type Channel } from '../../domain/channel';
 import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { type IdGenerator, RANDOM } from '../access/id-generator';
-import type { Sealing } from '../access/sealing';
+import { LOST_KEY, type Sealing } from '../access/sealing';
 import { allDue } from '../model/due-groups';
 import type { MessagingTables } from '../model/tables';
 import { openAccountSecrets, sealAccountSecrets } from './account-secrets';
@@ -113,7 +113,7 @@ async function update(
   inputOf: (row: Row, secrets: Record<string, unknown>) => AccountInput,
 ): Promise<Account> {
   const row = await find(tx, id);
-  const secrets = openAccountSecrets(sealing, row);
+  const secrets = secretsUnlessLost(sealing, row);
   const before = proofsOf(row.settings, secrets);
   const input = inputOf(row, secrets);
   await refuseUnknownWorkspaces(tx, input.workspaces);
@@ -136,6 +136,10 @@ async function update(
     .executeTakeFirstOrThrow();
   return toAccount(after);
 }
+
+/** Empty where the key was lost and given up (docs/operating.md), so that all of them can be set anew. */
+const secretsUnlessLost = (sealing: Sealing, row: Row): Record<string, unknown> =>
+  row.key_id === LOST_KEY ? {} : openAccountSecrets(sealing, row);
 
 async function remove(tx: Tx, id: string): Promise<void> {
   const account = toAccount(await find(tx, id));

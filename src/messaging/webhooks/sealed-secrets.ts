@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { LIMITS } from '../../domain/limits';
-import type { Sealing } from '../access/sealing';
+import { LOST_KEY, type Sealing } from '../access/sealing';
 import type { MessagingTables } from '../model/tables';
 import type { SigningSecret } from './signature';
 
@@ -103,7 +103,7 @@ export async function missingKeys(
 ): Promise<string[]> {
   const { rows } = await sql<{ keyId: string }>`
     select distinct key_id as "keyId" from ${sql.table(table)}
-    where key_id is not null and key_id <> all(${[...keyIds]}::text[]) and ${table === 'webhooks' || table === 'accounts' ? sql`deleted_at is null` : sql`true`}
+    where key_id is not null and key_id <> all(${[...keyIds, LOST_KEY]}::text[]) and ${table === 'webhooks' || table === 'accounts' ? sql`deleted_at is null` : sql`true`}
     order by key_id`.execute(db);
   return rows.map(({ keyId }) => keyId);
 }
