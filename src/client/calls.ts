@@ -6,6 +6,15 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Of a call that creates something or steers a campaign, which goes out under an Idempotency-Key. */
+export interface KeyedOptions extends RequestOptions {
+  /**
+   * The key, if this call may be made again by another process, as after a crash: the same key with the same content is
+   * one call, for 24 hours at least. Without it each call of the method has a key of its own.
+   */
+  idempotencyKey?: string | undefined;
+}
+
 type Base = 'app' | 'send';
 type Values = Record<string, string | number | boolean | undefined>;
 
@@ -33,15 +42,16 @@ export class Calls {
     return this.write<T>('POST', path, json, { signal });
   }
 
-  /** Under a key of its own, so that the server recognises its repetitions. */
-  async once<T>(path: string, json: unknown, { signal }: RequestOptions): Promise<T> {
-    const call = { method: 'POST', path, json, signal, base: this.base, headers: ownKey() } as const;
-    return (await this.transport.json<{ data: T }>(call)).data;
+  /** Under a key, so that the server recognises its repetitions. */
+  async once<T>(path: string, json: unknown, options: KeyedOptions): Promise<T> {
+    return (await this.onceWhole<{ data: T }>('POST', path, json, options)).data;
   }
 
   /** The same, for an answer that has more than `data`. */
-  onceWhole<T>(method: 'POST' | 'PUT', path: string, json: unknown, { signal }: RequestOptions): Promise<T> {
-    return this.transport.json<T>({ method, path, json, signal, base: this.base, headers: ownKey() });
+  onceWhole<T>(method: 'POST' | 'PUT', path: string, json: unknown, options: KeyedOptions): Promise<T> {
+    const { signal, idempotencyKey = randomUUID() } = options;
+    const headers = { 'idempotency-key': idempotencyKey };
+    return this.transport.json<T>({ method, path, json, signal, base: this.base, headers });
   }
 
   put<T>(path: string, json: unknown, { signal }: RequestOptions): Promise<T> {
@@ -106,8 +116,6 @@ export class Calls {
     return (await this.transport.json<{ data: T }>(call)).data;
   }
 }
-
-const ownKey = () => ({ 'idempotency-key': randomUUID() });
 
 /** `?a=1&b=2` of what has a value, or nothing. */
 export function queryOf(values: Values): string {

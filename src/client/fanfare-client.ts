@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CampaignDigest } from './approval-types';
-import { Calls, queryOf, type RequestOptions, route } from './calls';
+import { Calls, type KeyedOptions, queryOf, type RequestOptions, route } from './calls';
 import { Campaigns, type RecipientSearch } from './campaigns';
 import { Contacts } from './contacts';
 import { FanfareError } from './fanfare-error';
@@ -46,7 +46,7 @@ export type * from './templates';
 export type * from './types';
 export type * from './webhooks';
 export type * from './workspace';
-export type { ClientOptions as FanfareClientOptions, RequestOptions, Upload };
+export type { ClientOptions as FanfareClientOptions, KeyedOptions, RequestOptions, Upload };
 
 /** An outcome that is looked for seldom is learnt late, and one that is looked for often costs. */
 const LOOK_MS = { first: 250, last: 5_000 };
@@ -94,7 +94,7 @@ export class FanfareClient {
   /** With `recipients`, creates and starts in one call; `country` is the region of phone numbers without one. */
   createCampaign(
     campaign: CampaignInput,
-    options: RequestOptions & { country?: string } = {},
+    options: KeyedOptions & { country?: string } = {},
   ): Promise<SavedCampaign> {
     return this.app.once(`/api/campaign${inCountry(options)}`, { campaignId: null, ...campaign }, options);
   }
@@ -130,19 +130,19 @@ export class FanfareClient {
     return this.app.get(route`/api/campaign/${id}/digest`, options);
   }
 
-  start(id: string, options: RequestOptions = {}): Promise<CampaignSummary> {
+  start(id: string, options: KeyedOptions = {}): Promise<CampaignSummary> {
     return this.act(id, 'start', {}, options);
   }
 
-  pause(id: string, options: RequestOptions = {}): Promise<CampaignSummary> {
+  pause(id: string, options: KeyedOptions = {}): Promise<CampaignSummary> {
     return this.act(id, 'pause', {}, options);
   }
 
-  resume(id: string, options: RequestOptions = {}): Promise<CampaignSummary> {
+  resume(id: string, options: KeyedOptions = {}): Promise<CampaignSummary> {
     return this.act(id, 'resume', {}, options);
   }
 
-  cancel(id: string, options: RequestOptions = {}): Promise<CampaignSummary> {
+  cancel(id: string, options: KeyedOptions = {}): Promise<CampaignSummary> {
     return this.act(id, 'cancel', {}, options);
   }
 
@@ -152,7 +152,7 @@ export class FanfareClient {
    */
   retryFailed(
     id: string,
-    options: RequestOptions & {
+    options: KeyedOptions & {
       states?: ('failed' | 'undelivered' | 'unknown' | 'rejected')[];
       codes?: string[];
     } = {},
@@ -162,7 +162,7 @@ export class FanfareClient {
   }
 
   /** Lets the next stage of a release go, or more of them; while one is being sent, leaves out the wait that comes. */
-  release(id: string, options: RequestOptions & { stages?: number | 'all' } = {}): Promise<ReleasedCampaign> {
+  release(id: string, options: KeyedOptions & { stages?: number | 'all' } = {}): Promise<ReleasedCampaign> {
     return this.act(id, 'release', options.stages ? { stages: options.stages } : {}, options);
   }
 
@@ -176,7 +176,7 @@ export class FanfareClient {
   }
 
   /** A draft of the same. */
-  duplicate(id: string, options: RequestOptions = {}): Promise<SavedCampaign> {
+  duplicate(id: string, options: KeyedOptions = {}): Promise<SavedCampaign> {
     return this.app.once(route`/api/campaign/${id}/duplicate`, {}, options);
   }
 
@@ -288,7 +288,7 @@ export class FanfareClient {
     await this.app.delete('/api/stop', options);
   }
 
-  createContactList(name: string, options: RequestOptions = {}): Promise<ContactList> {
+  createContactList(name: string, options: KeyedOptions = {}): Promise<ContactList> {
     return this.app.once('/api/contact-list', { name }, options);
   }
 
@@ -318,7 +318,7 @@ export class FanfareClient {
     return uploaded(this.transport, path, 'text/csv', csv, options);
   }
 
-  private act<T>(id: string, action: string, json: unknown, options: RequestOptions): Promise<T> {
+  private act<T>(id: string, action: string, json: unknown, options: KeyedOptions): Promise<T> {
     return this.app.once(route`/api/campaign/${id}/${action}`, json, options);
   }
 }

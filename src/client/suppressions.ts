@@ -1,4 +1,4 @@
-import { type Calls, queryOf, type RequestOptions } from './calls';
+import { type Calls, type KeyedOptions, queryOf, type RequestOptions } from './calls';
 import type { Channel, ImportReport } from './types';
 import { type Upload, uploaded } from './upload';
 
@@ -14,7 +14,7 @@ export class Suppressions {
   }
 
   /** An address that is suppressed already keeps its first entry. */
-  add(suppression: SuppressionInput, options: RequestOptions = {}): Promise<Suppression> {
+  add(suppression: SuppressionInput, options: KeyedOptions = {}): Promise<Suppression> {
     return this.calls.once('/api/suppression', suppression, options);
   }
 

@@ -1,4 +1,4 @@
-import { type Calls, queryOf, type RequestOptions, route } from './calls';
+import { type Calls, type KeyedOptions, queryOf, type RequestOptions, route } from './calls';
 import type { AcceptedMessage } from './message-types';
 import type { Channel, Params, Warning } from './types';
 
@@ -24,12 +24,12 @@ export class Templates {
     }
   }
 
-  async create(template: TemplateInput, options: RequestOptions = {}): Promise<SavedTemplate> {
+  async create(template: TemplateInput, options: KeyedOptions = {}): Promise<SavedTemplate> {
     return this.save('POST', '/api/template', template, options);
   }
 
   /** A new version of it. Campaigns keep the version that they name. */
-  async replace(id: string, template: TemplateInput, options: RequestOptions = {}): Promise<SavedTemplate> {
+  async replace(id: string, template: TemplateInput, options: KeyedOptions = {}): Promise<SavedTemplate> {
     return this.save('PUT', route`/api/template/${id}`, template, options);
   }
 
@@ -59,7 +59,7 @@ export class Templates {
   testSend(
     id: string,
     input: { to: string; from: string; params?: Params; version?: number },
-    options: RequestOptions = {},
+    options: KeyedOptions = {},
   ): Promise<AcceptedMessage> {
     return this.calls.once(route`/api/template/${id}/test-send`, input, options);
   }
@@ -68,13 +68,13 @@ export class Templates {
     method: 'POST' | 'PUT',
     path: string,
     template: TemplateInput,
-    { signal }: RequestOptions,
+    options: KeyedOptions,
   ): Promise<SavedTemplate> {
     const answer = await this.calls.onceWhole<{ template: Template; warnings: Warning[] }>(
       method,
       path,
       template,
-      { signal },
+      options,
     );
     return { ...answer.template, warnings: answer.warnings };
   }

@@ -1,4 +1,4 @@
-import { type Calls, type RequestOptions, route } from './calls';
+import { type Calls, type KeyedOptions, type RequestOptions, route } from './calls';
 
 /** Addresses of yours that events are delivered to. */
 export class Webhooks {
@@ -9,7 +9,7 @@ export class Webhooks {
   }
 
   /** The secret is in this answer and in no other. */
-  create(webhook: WebhookInput, options: RequestOptions = {}): Promise<WebhookWithSecret> {
+  create(webhook: WebhookInput, options: KeyedOptions = {}): Promise<WebhookWithSecret> {
     return this.calls.once('/api/webhook', webhook, options);
   }
 
@@ -30,12 +30,12 @@ export class Webhooks {
   }
 
   /** For a while deliveries are signed with the old secret too. */
-  rotateSecret(id: string, options: RequestOptions = {}): Promise<WebhookWithSecret> {
+  rotateSecret(id: string, options: KeyedOptions = {}): Promise<WebhookWithSecret> {
     return this.calls.once(route`/api/webhook/${id}/rotate-secret`, {}, options);
   }
 
   /** Delivers an event that means nothing. */
-  test(id: string, options: RequestOptions = {}): Promise<WebhookDelivery> {
+  test(id: string, options: KeyedOptions = {}): Promise<WebhookDelivery> {
     return this.calls.once(route`/api/webhook/${id}/test`, {}, options);
   }
 

@@ -23,6 +23,8 @@ const NOT_A_METHOD = [
 describeWithDatabase('the client against a real server', (database) => {
   let api: WholeApi;
   let fanfare: FanfareClient;
+  /** As a process has it that was started after the first one was killed. */
+  let restarted: FanfareClient;
   const reached = new Set<string>();
   const realFetch = globalThis.fetch;
 
@@ -46,6 +48,7 @@ describeWithDatabase('the client against a real server', (database) => {
     };
     const secrets = { clientId: client.id, clientSecret: client.secret, apiKey };
     fanfare = new FanfareClient({ baseUrl: api.url, ...secrets, retries: 0 });
+    restarted = new FanfareClient({ baseUrl: api.url, ...secrets, retries: 0 });
   });
   afterAll(async () => {
     globalThis.fetch = realFetch;
@@ -166,7 +169,9 @@ describeWithDatabase('the client against a real server', (database) => {
       start: false,
     };
     expect((await fanfare.dryRun(input)).channels.sms?.recipients).toBe(2);
-    campaignId = (await fanfare.createCampaign(input)).id;
+    const key = { idempotencyKey: 'spring-sale-2027' };
+    campaignId = (await fanfare.createCampaign(input, key)).id;
+    expect((await restarted.createCampaign(input, key)).id).toBe(campaignId);
     await fanfare.appendRecipients(campaignId, [{ phone: '+12025550166', name: 'Linus' }]);
     await campaigns.change(campaignId, { delivery: { ratePerSecond: 10 } });
     expect(await fanfare.campaign(campaignId)).toMatchObject({ delivery: { ratePerSecond: 10 }, inline: 1 });

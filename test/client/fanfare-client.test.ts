@@ -103,6 +103,22 @@ describe('the client', () => {
     expect([keys[1] === keys[0], keys[2] === keys[0]]).toEqual([true, false]);
   });
 
+  test('names a call by the key that its caller gives, so that another process can make it again', async () => {
+    const key = { idempotencyKey: 'order-4711' };
+    const one = client();
+    await one.createCampaign(CAMPAIGN, { ...key, country: 'US' });
+    await one.retryFailed('cmp_1', { ...key, states: ['failed'] });
+    await one.release('cmp_1', { ...key, stages: 2 });
+    await one.duplicate('cmp_1', key);
+    await one.createContactList('Customers', key);
+    await one.templates.create({ channel: 'sms', templateName: 'Ready', body: 'Ready' }, key);
+    await one.webhooks.create({ url: 'https://shop.example/hook', events: ['*'] }, key);
+    expect(seen.map(({ headers }) => headers['idempotency-key'])).toEqual(Array(7).fill('order-4711'));
+    expect(seen.map(({ body }) => body).join()).not.toContain('order-4711');
+    await one.createCampaign(CAMPAIGN, { idempotencyKey: undefined });
+    expect(seen.at(-1)?.headers['idempotency-key']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
   test('waits for a first try that is still going on, beyond the tries that it may make', async () => {
     let left = 4;
     answer = (_, response) => {
