@@ -163,7 +163,8 @@ export class FanfareClient {
 
   /** Lets the next stage of a release go, or more of them; while one is being sent, leaves out the wait that comes. */
   release(id: string, options: KeyedOptions & { stages?: number | 'all' } = {}): Promise<ReleasedCampaign> {
-    return this.act(id, 'release', options.stages ? { stages: options.stages } : {}, options);
+    const { stages } = options;
+    return this.act(id, 'release', stages === undefined ? {} : { stages }, options);
   }
 
   /** The runs of a campaign, newest first: those of a recurring one are its occurrences. */
@@ -213,7 +214,7 @@ export class FanfareClient {
     person: ({ contact: string } | { to: string }) & { channel?: Channel; runId?: string },
     options: RequestOptions = {},
   ): Promise<PersonExplanation> {
-    return this.app.get(`/api/explain?${new URLSearchParams({ campaign: campaignId, ...person })}`, options);
+    return this.app.get(`/api/explain${queryOf({ campaign: campaignId, ...person })}`, options);
   }
 
   /** Contacts that did not become recipients, page by page. */

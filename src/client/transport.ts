@@ -61,8 +61,8 @@ export class Transport {
     private readonly options: TransportOptions,
     accessWith: (ask: Ask) => Access,
   ) {
-    const baseUrl = withoutSlash(options.baseUrl);
-    this.urls = { app: baseUrl, send: withoutSlash(options.sendUrl ?? baseUrl) };
+    const baseUrl = addressOf('baseUrl', options.baseUrl);
+    this.urls = { app: baseUrl, send: addressOf('sendUrl', options.sendUrl ?? baseUrl) };
     this.access = accessWith((url, init) =>
       this.fetch(url, init, this.options.timeoutMs ?? TIMEOUT_MS, undefined),
     );
@@ -123,7 +123,7 @@ export class Transport {
     }
   }
 
-  private send(call: Call, proof: Proof): Promise<Response> {
+  private async send(call: Call, proof: Proof): Promise<Response> {
     const base = call.base ?? 'app';
     const headers: Record<string, string> = { ...call.headers, ...proof };
     if (base === 'send') {
@@ -133,16 +133,23 @@ export class Transport {
       headers['x-api-key'] = this.options.apiKey;
     }
     const init: RequestInit & { duplex?: 'half' } = { method: call.method, headers };
+    let source: Source | undefined;
     if (call.json !== undefined) {
       headers['content-type'] = 'application/json';
       init.body = JSON.stringify(call.json);
     } else if (call.text) {
       headers['content-type'] = call.text.type;
-      init.body = call.text.open() as NonNullable<RequestInit['body']>;
+      const text = call.text.open();
+      if (typeof text !== 'string') source = new Source(text);
+      init.body = (source?.read() ?? text) as NonNullable<RequestInit['body']>;
       init.duplex = 'half';
     }
     const timeoutMs = call.timeoutMs ?? this.options.timeoutMs ?? TIMEOUT_MS;
-    return this.fetch(this.urls[base] + call.path, init, timeoutMs, call.signal);
+    try {
+      return await this.fetch(this.urls[base] + call.path, init, timeoutMs, call.signal);
+    } catch (error) {
+      throw source?.failure ? source.failure.error : error;
+    }
   }
 
   private async fetch(
@@ -166,10 +173,28 @@ export class Transport {
   }
 }
 
+/** What an upload is read from. If it fails, `fetch` fails with it as if the connection had; this keeps the two apart. */
+class Source {
+  failure: { error: unknown } | undefined;
+
+  constructor(private readonly chunks: AsyncIterable<string | Uint8Array>) {}
+
+  async *read(): AsyncGenerator<string | Uint8Array, void, undefined> {
+    try {
+      yield* this.chunks;
+    } catch (error) {
+      this.failure = { error };
+      throw error;
+    }
+  }
+}
+
 /** For a program with credentials of its own. */
 export function clientTransport(options: ClientOptions): Transport {
-  const authUrl = withoutSlash(options.authUrl ?? options.baseUrl);
-  return new Transport(options, (ask) => tokenAccess({ ...options, authUrl }, ask));
+  return new Transport(options, (ask) => {
+    const authUrl = addressOf('authUrl', options.authUrl ?? options.baseUrl);
+    return tokenAccess({ ...options, authUrl }, ask);
+  });
 }
 
 /** Ends the caller's wait for what other calls wait for as well. */
@@ -208,4 +233,12 @@ function retryDelay(error: unknown, failed: number): number | undefined {
   return (told ?? 0) + Math.random() * most;
 }
 
-const withoutSlash = (url: string): string => url.replace(/\/+$/, '');
+/** Without a slash at its end. A variable that is not set, or has no scheme, is found here and not by the first call. */
+function addressOf(option: string, url: string): string {
+  if (typeof url !== 'string' || !/^https?:\/\/./.test(url) || !URL.canParse(url)) {
+    throw new TypeError(
+      `${option} must be an address such as https://fanfare.example, and is ${JSON.stringify(url)}`,
+    );
+  }
+  return url.replace(/\/+$/, '');
+}

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { FanfareClient } from '../../src/client/fanfare-client';
@@ -165,6 +166,22 @@ describe('the client', () => {
     expect(seen).toHaveLength(1);
   });
 
+  test.each(['127.0.0.1:8080', 'localhost:8080', 'https://', ''])(
+    'does not take %j for an address',
+    (given) => {
+      for (const option of ['baseUrl', 'sendUrl', 'authUrl']) {
+        const message = `${option} must be an address such as https://fanfare.example, and is ${JSON.stringify(given)}`;
+        expect(() => client({ [option]: given })).toThrow(new TypeError(message));
+      }
+    },
+  );
+
+  test('names the option whose variable is not set', () => {
+    expect(() => client({ baseUrl: undefined })).toThrow(
+      /^baseUrl must be an address such as .* is undefined$/,
+    );
+  });
+
   test('gives up after as many tries as it may make', async () => {
     scripted(503, 503, 503, 503);
     await expect(client({ retries: 2 }).campaign('a')).rejects.toMatchObject({ status: 503 });
@@ -265,6 +282,25 @@ describe('the client', () => {
     expect(seen.slice(1).map(({ body }) => body)).toEqual([wanted, wanted]);
   });
 
+  test.each([
+    ['that is a function', (rows: () => AsyncIterable<{ phone: string }>) => rows],
+    ['that is an iterator', (rows: () => AsyncIterable<{ phone: string }>) => rows()],
+  ])('fails with the error of a source %s, and does not read it again', async (_, as) => {
+    const lost = new Error('the database of orders is away');
+    let opened = 0;
+    async function* rows() {
+      opened++;
+      yield { phone: '+12025550123' };
+      throw lost;
+    }
+    await expect(client().appendRecipients('cmp_1', as(rows))).rejects.toBe(lost);
+    expect(opened).toBe(1);
+    const missing = client().importContacts('lst', () => createReadStream('/no/such/file.csv'));
+    await expect(missing).rejects.toMatchObject({ code: 'ENOENT' });
+    const unwritable = [{ phone: '+12025550123', params: { TOTAL: 5n as unknown as number } }];
+    await expect(client().appendRecipients('cmp_1', unwritable)).rejects.toThrow(TypeError);
+  });
+
   test('adds recipients to a campaign as they come, one a line', async () => {
     async function* rows() {
       yield { phone: '+12025550123', params: { CODE: 'a' } };
@@ -288,7 +324,15 @@ describe('the client', () => {
   });
 
   test('lets go as many stages as are named', async () => {
-    await client().release('cmp_1', { stages: 'all' });
-    expect(seen[0]).toMatchObject({ path: 'POST /api/campaign/cmp_1/release', body: '{"stages":"all"}' });
+    for (const options of [{ stages: 'all' as const }, { stages: 0 }, {}])
+      await client().release('cmp_1', options);
+    expect(seen[0]?.path).toBe('POST /api/campaign/cmp_1/release');
+    expect(seen.map(({ body }) => body)).toEqual(['{"stages":"all"}', '{"stages":0}', '{}']);
+  });
+
+  test('asks about a person without what is not given', async () => {
+    const person = { to: '+12025550123', channel: undefined, runId: undefined };
+    await client().explain('cmp_1', person as { to: string });
+    expect(seen[0]?.path).toBe('GET /api/explain?campaign=cmp_1&to=%2B12025550123');
   });
 });
