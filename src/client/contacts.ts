@@ -131,6 +131,8 @@ export type TimelineEntry =
         code: string | null;
         events: { at: string; type: string; state: string; code?: string }[];
       }[];
+      /** In an export only: what was filled in for the person. */
+      values?: Record<string, unknown>;
     })
   | (OfRun & { kind: 'skipped'; reason: SkipReason })
   | {
@@ -141,6 +143,8 @@ export type TimelineEntry =
       channel: Channel;
       state: RecipientState;
       code: string | null;
+      /** In an export only: what was to be sent. */
+      values?: Record<string, unknown>;
     }
   | { kind: 'cap_place'; at: string; channel: Channel; address: string; uid: string }
   | (Block & { kind: 'suppression' })

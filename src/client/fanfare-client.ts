@@ -19,6 +19,7 @@ import type {
   Channel,
   ContactInput,
   ContactList,
+  ContactListDetail,
   DryRun,
   Explanation,
   ImportReport,
@@ -293,7 +294,7 @@ export class FanfareClient {
     return this.app.once('/api/contact-list', { name }, options);
   }
 
-  contactList(id: string, options: RequestOptions = {}): Promise<ContactList> {
+  contactList(id: string, options: RequestOptions = {}): Promise<ContactListDetail> {
     return this.app.get(route`/api/contact-list/${id}`, options);
   }
 
@@ -305,8 +306,13 @@ export class FanfareClient {
   }
 
   /** Up to 10,000 at once. */
-  addContacts(listId: string, contacts: ContactInput[], options: RequestOptions = {}): Promise<ImportReport> {
-    return this.app.post(route`/api/contact-list/${listId}/contacts`, { contacts }, options);
+  addContacts(
+    listId: string,
+    contacts: readonly ContactInput[],
+    options: RequestOptions & { country?: string } = {},
+  ): Promise<ImportReport> {
+    const path = route`/api/contact-list/${listId}/contacts` + inCountry(options);
+    return this.app.post(path, { contacts }, options);
   }
 
   /** CSV of any length. A stream can be sent only once; a function that opens one also after a failure. */

@@ -41,20 +41,65 @@ export interface AcceptedMessage {
   channel: Channel;
   to: string;
   state: MessageState;
+  /** SMS only. */
+  segments?: number;
+  encoding?: 'gsm7' | 'ucs2';
+  sendAt?: string;
+  /** Accepted before; nothing is sent again. */
   duplicate: boolean;
 }
 
-export interface TrackedMessage {
+export interface MessageRecord {
   id: string;
   uid: string;
   channel: Channel;
+  /** Null once the person was erased. */
+  to: string | null;
+  from: string;
+  'template-id'?: string;
+  version?: number;
+  subject?: string;
+  params: Params;
+  campaign?: string;
+  class: 'marketing' | 'transactional';
+  replyTo?: string;
+  voice?: CallOptions;
+  segments?: number;
+  encoding?: 'gsm7' | 'ucs2';
   state: MessageState;
   code?: string;
+  provider?: string;
+  providerId?: string;
   attempt: number;
-  events: { type: string; state: MessageState; at: string; code?: string; data?: Record<string, unknown> }[];
+  sendAt?: string;
+  expiresAt?: string;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface MessageEvent {
+  seq: number;
+  at: string;
+  uid: string;
+  id: string;
+  channel: Channel;
+  campaign?: string;
+  type: string;
+  /** State of the message after this event. */
+  state: MessageState;
+  code?: string;
+  provider?: string;
+  attempt?: number;
+  /** What the carrier reported besides. */
+  data?: Record<string, unknown>;
+}
+
+/** A message with what happened to it, in order. */
+export type TrackedMessage = MessageRecord & {
+  events: MessageEvent[];
   /** Set while the whole workspace is stopped. */
   stopped: Stop | null;
-}
+};
 
 export interface DurableSend {
   id: string;

@@ -1,6 +1,6 @@
 import { type Calls, queryOf, type RequestOptions, route } from './calls';
-import type { CallOptions, Message, MessageState } from './message-types';
-import type { Channel, Params } from './types';
+import type { Message, MessageEvent, MessageRecord, MessageState, TrackedMessage } from './message-types';
+import type { Channel } from './types';
 
 /** Beyond one message: many at once, what became of them, and holding them back. They need the `apiKey`. */
 export class Messages {
@@ -18,7 +18,7 @@ export class Messages {
   }
 
   /** Possible until it is handed to a provider; after that it fails with `not_cancelable`. */
-  cancel(uid: string, options: RequestOptions = {}): Promise<MessageRecord & { events: MessageEvent[] }> {
+  cancel(uid: string, options: RequestOptions = {}): Promise<TrackedMessage> {
     return this.calls.delete(route`/messages/${uid}`, options);
   }
 
@@ -88,51 +88,6 @@ export interface BulkResult {
   retryAfterSeconds?: number;
 }
 
-export interface MessageRecord {
-  id: string;
-  uid: string;
-  channel: Channel;
-  /** Null once the person was erased. */
-  to: string | null;
-  from: string;
-  'template-id'?: string;
-  version?: number;
-  subject?: string;
-  params: Params;
-  campaign?: string;
-  class: 'marketing' | 'transactional';
-  replyTo?: string;
-  voice?: CallOptions;
-  segments?: number;
-  encoding?: 'gsm7' | 'ucs2';
-  state: MessageState;
-  code?: string;
-  provider?: string;
-  providerId?: string;
-  attempt: number;
-  sendAt?: string;
-  expiresAt?: string;
-  createdAt: string;
-  updatedAt: string;
-}
-
-export interface MessageEvent {
-  seq: number;
-  at: string;
-  uid: string;
-  id: string;
-  channel: Channel;
-  campaign?: string;
-  type: string;
-  /** State of the message after this event. */
-  state: MessageState;
-  code?: string;
-  provider?: string;
-  attempt?: number;
-  /** What the carrier reported besides. */
-  data?: Record<string, unknown>;
-}
-
 export interface MessageStory {
   uid: string;
   channel: Channel;
@@ -162,6 +117,8 @@ export interface MessageStory {
 
 interface ClassDepth {
   undelivered: number;
+  /** How many of these each channel has. */
+  channels: Record<Channel, number>;
   /** From here on a message is refused with 429. */
   bound: number;
 }

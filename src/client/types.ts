@@ -288,7 +288,12 @@ export interface ContactInput {
 export interface ContactList {
   id: string;
   name: string;
+  createdAt: string;
+  updatedAt: string;
 }
+export type ContactListDetail = ContactList & {
+  counts: { contacts: number; withEmail: number; withPhone: number };
+};
 
 export interface ImportReport {
   received: number;

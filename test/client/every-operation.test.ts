@@ -79,9 +79,8 @@ describeWithDatabase('the client against a real server', (database) => {
   test('contact lists: made, filled, read, renamed, emptied', async () => {
     const { contacts } = fanfare;
     listId = (await fanfare.createContactList('Customers')).id;
-    expect(await fanfare.addContacts(listId, [{ phone: '+12025550123', name: 'Ada' }])).toMatchObject({
-      created: 1,
-    });
+    const ada = [{ phone: '(202) 555-0123', name: 'Ada' }];
+    expect(await fanfare.addContacts(listId, ada, { country: 'US' })).toMatchObject({ created: 1 });
     expect(await fanfare.importContacts(listId, 'phone,name\n+12025550147,Grace\n')).toMatchObject({
       created: 1,
     });
@@ -98,6 +97,7 @@ describeWithDatabase('the client against a real server', (database) => {
     expect(await contacts.erase(person?.id ?? '')).toEqual({ id: person?.id });
     expect(await contacts.renameList(listId, 'Readers')).toMatchObject({ name: 'Readers' });
     expect((await all(contacts.lists({ pageSize: 1 }))).map(({ name }) => name)).toContain('Readers');
+    expect((await fanfare.contactList(listId)).counts).toMatchObject({ contacts: 2, withPhone: 2 });
     expect(await fanfare.contactList(listId)).toMatchObject({ name: 'Readers' });
     const spare = await fanfare.createContactList('Spare');
     await fanfare.addContacts(spare.id, [{ phone: '+12025550123' }]);

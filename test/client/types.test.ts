@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Progress } from '../../src/campaigns/progress-feed';
 import type {
+  AcceptedMessage,
   BulkResult,
   CallSummary,
   Campaign,
@@ -10,12 +11,15 @@ import type {
   CampaignRun,
   CampaignSummary,
   Contact,
+  ContactList,
+  ContactListDetail,
   DeliveryChange,
   DryRun,
   DurableMessage,
   DurableSend,
   Explanation,
   FanfareClient,
+  ImportReport,
   LiftedSuppression,
   ListedTemplate,
   Message,
@@ -23,6 +27,7 @@ import type {
   MessageRecord,
   MessageStory,
   Outbox,
+  Overview,
   PersonExplanation,
   Policy,
   PolicyInput,
@@ -34,10 +39,13 @@ import type {
   SenderLimit,
   SenderLimitInput,
   SkippedContact,
+  Stop,
   Suppression,
   Template,
   TemplatePreview,
+  TemplateVersion,
   TimelineEntry,
+  TrackedMessage,
   Webhook,
   WebhookDelivery,
   WebhookInput,
@@ -56,17 +64,29 @@ import type {
   retriedCampaign,
   savedCampaign,
 } from '../../src/contracts/campaigns';
-import type { contacts } from '../../src/contracts/contact-lists';
+import type {
+  contactListDetail,
+  contactLists,
+  contacts,
+  importedContacts,
+} from '../../src/contracts/contact-lists';
 import type { dryRun } from '../../src/contracts/dry-run';
 import type { durableSend, durableSendBody } from '../../src/contracts/durable-sends';
 import type { events } from '../../src/contracts/events';
 import type { personExplanation, recipientExplanation, skippedContacts } from '../../src/contracts/explain';
-import type { messages, stories } from '../../src/contracts/messages';
+import type { messages, stories, trackedMessage } from '../../src/contracts/messages';
+import type { overview } from '../../src/contracts/overview';
 import type { policyAnswer, policyBody, timeline } from '../../src/contracts/policy';
-import type { bulkResults, message, outbox } from '../../src/contracts/send';
+import type { accepted, bulkResults, message, outbox } from '../../src/contracts/send';
 import type { senderLimitBody, senderLimits } from '../../src/contracts/sender-limits';
+import type { begunStop } from '../../src/contracts/stop';
 import type { liftedSuppression, suppressions } from '../../src/contracts/suppression';
-import type { readTemplate, templateList, templatePreviewed } from '../../src/contracts/templates';
+import type {
+  readTemplate,
+  templateList,
+  templatePreviewed,
+  templateVersions,
+} from '../../src/contracts/templates';
 import type { newWebhook, savedWebhook, webhookBody, webhookDelivery } from '../../src/contracts/webhooks';
 
 /** True when everything of the one may be given where the other is expected. */
@@ -75,8 +95,26 @@ type Fits<Given, Expected> = Given extends Expected ? true : false;
 /** Every name that the one has is known to the other. */
 type Known<Given, Expected> = Exclude<keyof Given, keyof Expected> extends never ? true : false;
 
-/** What comes is as promised, and nothing of it is hidden. */
-type Told<Answered, Promised> = Fits<Answered, Promised> & Same<keyof Answered, keyof Promised>;
+/** What comes is as promised, and nothing of it is hidden, at any depth. */
+type Told<Answered, Promised> = Fits<Answered, Promised> &
+  Same<keyof Answered, keyof Promised> &
+  ([Hidden<Answered, Promised>] extends [never] ? true : false);
+
+/** The paths of members that come and are not promised. Names that are values, as of `params`, are not looked into. */
+type Hidden<Answered, Promised, Path extends string = ''> = [Members<Answered>] extends [never]
+  ? never
+  : Members<Answered> extends readonly (infer One)[]
+    ? Hidden<One, Members<Promised> extends readonly (infer Other)[] ? Other : never, `${Path}[]`>
+    : string extends KeyOf<Answered> | KeyOf<Promised>
+      ? never
+      : {
+          [Name in KeyOf<Answered>]: Name extends KeyOf<Promised>
+            ? Hidden<Of<Answered, Name>, Of<Promised, Name>, `${Path}.${Name}`>
+            : `${Path}.${Name}`;
+        }[KeyOf<Answered>];
+type Members<T> = Extract<T, object>;
+type KeyOf<T> = T extends object ? Extract<keyof T, string> : never;
+type Of<T, Name extends string> = T extends { [Key in Name]?: infer Value } ? Value : never;
 type Same<One, Other> = [One, Other] extends [Other, One] ? true : false;
 
 type Data<Answer extends z.ZodType> = z.output<Answer> extends { data: infer Data } ? Data : never;
@@ -114,6 +152,14 @@ const checks: true[] = [
   true satisfies Told<Data<typeof skippedContacts>[number], SkippedContact>,
   true satisfies Told<Data<typeof callSummary>, CallSummary>,
   true satisfies Told<Data<typeof contacts>[number], Contact>,
+  true satisfies Told<Data<typeof contactLists>[number], ContactList>,
+  true satisfies Told<Data<typeof contactListDetail>, ContactListDetail>,
+  true satisfies Told<Data<typeof importedContacts>, ImportReport>,
+  true satisfies Told<Data<typeof accepted>, AcceptedMessage>,
+  true satisfies Told<Data<typeof trackedMessage>, TrackedMessage>,
+  true satisfies Told<Data<typeof overview>, Overview>,
+  true satisfies Told<Data<typeof begunStop>, Stop>,
+  true satisfies Told<Data<typeof templateVersions>[number], TemplateVersion>,
   true satisfies Told<Data<typeof timeline>[number], TimelineEntry>,
   true satisfies Told<Data<typeof messages>[number], MessageRecord>,
   true satisfies Told<Data<typeof events>[number], MessageEvent>,
@@ -135,6 +181,7 @@ const checks: true[] = [
   true satisfies Fits<SenderLimitInput, z.input<typeof senderLimitBody>>,
   true satisfies Fits<WebhookInput, z.input<typeof webhookBody>>,
   true satisfies Same<keyof Progress, keyof CampaignProgress>,
+  true satisfies Same<Method<'contactList'>, ContactListDetail>,
   true satisfies Same<Method<'duplicate'>, SavedCampaign>,
   true satisfies Same<Method<'retryFailed'>, RetriedCampaign>,
   true satisfies Same<Method<'release'>, ReleasedCampaign>,
