@@ -1,3 +1,5 @@
+import type { Phase } from '../domain/campaign';
+
 /** One finding about one field of what was sent. */
 export interface ValidationIssue {
   path: string;
@@ -14,6 +16,12 @@ export class FanfareError extends Error {
   readonly retryAfterMs: number | undefined;
   /** Everything that was found, not only the first. */
   readonly errors: ValidationIssue[];
+  /** With `illegal_transition`: the phase of the campaign, which does not allow the call. */
+  readonly phase: Phase | undefined;
+  /** With `scope_missing`: the scope that the client or the key lacks. */
+  readonly scope: string | undefined;
+  /** The server's log has the request under this id. */
+  readonly requestId: string | undefined;
 
   constructor(
     message: string,
@@ -22,6 +30,9 @@ export class FanfareError extends Error {
       status: number;
       retryAfterMs?: number;
       errors?: ValidationIssue[];
+      phase?: Phase | undefined;
+      scope?: string | undefined;
+      requestId?: string | undefined;
       cause?: unknown;
     },
   ) {
@@ -31,6 +42,9 @@ export class FanfareError extends Error {
     this.status = details.status;
     this.retryAfterMs = details.retryAfterMs;
     this.errors = details.errors ?? [];
+    this.phase = details.phase;
+    this.scope = details.scope;
+    this.requestId = details.requestId;
   }
 
   /** Whether the very same call may succeed a little later. */
@@ -48,7 +62,9 @@ export class FanfareError extends Error {
  */
 export async function refusal(what: string, answer: Response): Promise<FanfareError> {
   const text = await answer.text().catch(() => '');
-  let said: { code?: unknown; detail?: unknown; message?: unknown; errors?: unknown } = {};
+  let said: Partial<
+    Record<'code' | 'detail' | 'message' | 'errors' | 'phase' | 'scope' | 'instance', unknown>
+  > = {};
   try {
     said = (JSON.parse(text) as typeof said | null) ?? {};
   } catch {
@@ -57,9 +73,14 @@ export async function refusal(what: string, answer: Response): Promise<FanfareEr
   const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
   const told = [said.detail, said.message].find((one) => typeof one === 'string' && one !== '');
   return new FanfareError(`${what} answered ${answer.status}: ${told ?? 'no explanation'}`, {
-    code: typeof said.code === 'string' ? said.code : `http_${answer.status}`,
+    code: textOf(said.code) ?? `http_${answer.status}`,
     status: answer.status,
     ...(Number.isFinite(seconds) ? { retryAfterMs: seconds * 1000 } : {}),
     errors: Array.isArray(said.errors) ? (said.errors as ValidationIssue[]) : [],
+    phase: textOf(said.phase) as Phase | undefined,
+    scope: textOf(said.scope),
+    requestId: textOf(said.instance) ?? answer.headers.get('x-request-id') ?? undefined,
   });
 }
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

@@ -202,9 +202,17 @@ describe('the client', () => {
       errors,
     });
     answer = (_, response) =>
+      reply(response, 409, { code: 'illegal_transition', detail: 'no', phase: 'draft', instance: 'req-1' });
+    await expect(client().pause('cmp_1')).rejects.toMatchObject({ phase: 'draft', requestId: 'req-1' });
+    answer = (_, response) => {
+      response.setHeader('x-request-id', 'req-2');
+      reply(response, 403, { code: 'scope_missing', detail: 'no', scope: 'send' });
+    };
+    await expect(client().start('cmp_1')).rejects.toMatchObject({ scope: 'send', requestId: 'req-2' });
+    answer = (_, response) =>
       reply(response, 429, { code: 'outbox_full', detail: 'full' }, { 'retry-after': '3600' });
     await expect(client().campaign('a')).rejects.toMatchObject({ status: 429, retryAfterMs: 3_600_000 });
-    expect(seen).toHaveLength(2);
+    expect(seen).toHaveLength(4);
   });
 
   test('stops when its caller does also while it waits for a token', async () => {
