@@ -43,7 +43,7 @@ describeWithDatabase('campaigns over HTTP', (database) => {
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
         archived: false,
         tags: [],
-        warnings: [],
+        warnings: [expect.objectContaining({ path: 'somethingNewer', code: 'unknown_field' })],
       },
     });
     const run = await db()
