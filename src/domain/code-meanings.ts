@@ -14,11 +14,11 @@ export function codeMeaning(channel: Channel, code: string): string {
     if (fault) return CALL_FAULTS[fault];
   }
   if (Object.hasOwn(ERRORS, code)) return `${ERRORS[code as ErrorCode].title}.`;
-  if (channel === 'email') return mailMeaning(code) ?? CARRIERS_OWN;
-  return CARRIERS_OWN;
+  return (channel === 'email' ? mailMeaning(code) : undefined) ?? carriersOwn(code);
 }
 
-const CARRIERS_OWN = 'The carrier’s own code, which its documentation explains.';
+const carriersOwn = (code: string): string =>
+  `The carrier’s own code ${code}, which its documentation explains.`;
 
 const OURS: Record<string, string> = {
   answer_lost:

@@ -13,7 +13,7 @@ describe('what a code means', () => {
     ['sms', '21610', /opted out/],
     ['sms', 'answer_lost', /not sent twice/],
     ['sms', 'outbox_full', /Outbox is full/],
-    ['sms', '30007', /carrier’s own code/],
+    ['sms', '30007', /carrier’s own code 30007,/],
     ['voice', '503', /could not place/],
     ['voice', '604', /no such number/],
     ['voice', 'busy', /line was busy/],
