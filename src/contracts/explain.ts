@@ -4,12 +4,12 @@ import { STEPS } from '../domain/explanation';
 import { LIMITS } from '../domain/limits';
 import { SKIP_REASONS } from '../domain/recipient';
 import { WAIT_WHYS } from '../domain/wait-reasons';
-import { lookedForAddress } from './addresses';
+import { lookedForAddress, recipientOf } from './addresses';
 import { recipient } from './campaign-recipients';
 import { runChoice } from './campaign-runs';
 import { cursorQuery, emptyAsAbsent, givenId } from './common';
 import { channel, cursorPageOf, id, success, time } from './envelope';
-import { finding } from './validation-issue';
+import { finding, refused } from './validation-issue';
 
 /** Queries of the endpoints that explain (api.md 19). */
 export const recipientKey = z.object({ id: givenId, recipientId: givenId });
@@ -25,6 +25,11 @@ export const explainQuery = z
         .string()
         .max(LIMITS.searchChars)
         .transform(lookedForAddress)
+        // A person may be told that a campaign does not have them, which half a number cannot show.
+        .refine(
+          (address) => address.includes('@') || recipientOf.sms.safeParse(address).success,
+          refused('invalid_address', 'This must be an email address, or a phone number such as +14155550123'),
+        )
         .optional()
         .meta({ type: 'string', description: 'An email address or a phone number of the person.' }),
     ),

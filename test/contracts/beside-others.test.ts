@@ -21,6 +21,23 @@ test.each([
 });
 
 test.each([
+  ['2025550123', undefined],
+  ['12025550123', undefined],
+  ['Ada Lovelace', undefined],
+  ['+1 (202) 555-0123', '+12025550123'],
+  // A plus in a query arrives as a space.
+  [' 12025550123', '+12025550123'],
+  [' ada@example.com ', 'ada@example.com'],
+])('a person who is asked about as %j is looked for as %j', (to, expected) => {
+  const { data, error } = explainQuery.safeParse({ campaign: 'cmp_1', to });
+  expect(data?.to).toBe(expected);
+  const findings = error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  if (expected === undefined) {
+    expect(findings).toEqual(['to: This must be an email address, or a phone number such as +14155550123']);
+  }
+});
+
+test.each([
   { kind: 'smtp', name: 'N', settings: 'text', secrets: null },
   { kind: 'twilio', name: 'N' },
   { ...smtp, name: 'N', settings: { events: 'constructor' } },
