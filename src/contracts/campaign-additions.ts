@@ -96,7 +96,9 @@ const retry = z
     { when: ({ value }) => typeof value === 'object' && value !== null },
   );
 
-const pace = z.number().min(LIMITS.paceMin).max(LIMITS.paceMax);
+const TOO_SLOW =
+  'This must be at least one recipient a day (1/86400); leave it out for no limit, and pause the campaign to send nothing';
+const pace = z.number().min(LIMITS.paceMin, TOO_SLOW).max(LIMITS.paceMax);
 const liveCalls = integer.min(1).max(LIMITS.liveCallsMax);
 
 /** What of it may be changed while a campaign goes on; null takes it away. */

@@ -79,7 +79,7 @@ export const campaignBody = z
       checkSchedule(value, context);
       checkHours(value, context);
     },
-    { when: ({ value }) => typeof value === 'object' && value !== null },
+    { when: ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value) },
   );
 
 export type CampaignBody = z.output<typeof campaignBody>;

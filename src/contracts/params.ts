@@ -6,7 +6,9 @@ import { finding } from './validation-issue';
 
 const NAME = /^[A-Z][A-Z0-9_]*$/;
 
-export const params = z.record(z.string(), z.union([z.string(), z.number()])).superRefine(
+const value = z.union([z.string(), z.number()], 'This must be text or a number');
+
+export const params = z.record(z.string(), value).superRefine(
   (value, context) => {
     const entries = Object.entries(value);
     if (entries.length > LIMITS.paramsKeys) {

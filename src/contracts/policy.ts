@@ -67,10 +67,13 @@ const policy = {
     .strictObject({ email: senders('email'), sms: senders('sms'), voice: senders('voice') })
     .nullish(),
   smsOptOutText: z
-    .union([
-      optOutText.transform((text) => ({ text, onlyFirst: true })),
-      z.strictObject({ text: optOutText, onlyFirst: z.boolean().default(true) }),
-    ])
+    .union(
+      [
+        optOutText.transform((text) => ({ text, onlyFirst: true })),
+        z.strictObject({ text: optOutText, onlyFirst: z.boolean().default(true) }),
+      ],
+      'This must be a text, or an object with text and onlyFirst',
+    )
     .nullish(),
   approval: z
     .strictObject({

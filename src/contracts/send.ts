@@ -87,7 +87,7 @@ export const message = z
         problem('sendAt', 'too_far_ahead', 'At most one year ahead');
       }
     },
-    { when: ({ value }) => typeof value === 'object' && value !== null },
+    { when: ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value) },
   )
   .meta({ id: 'Message' });
 
