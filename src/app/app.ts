@@ -241,6 +241,12 @@ async function settleCredentials(
   known: Credentials | undefined,
   temporalAddress: string,
 ): Promise<Credentials | undefined> {
+  if (known && (await http.isForeign(known.workspace.id))) {
+    throw new StartupError(
+      `${credentialsFile(config.dataDir)} is of another installation: its workspace ${known.workspace.id} is not in this database`,
+      'Put the file of this installation in its place, or let DATABASE_URL name the database that it belongs to. Without a copy, move it away: the log then says what to set.',
+    );
+  }
   const secrets = known ?? (await http.planFirstWorkspace());
   if (!secrets) return undefined;
   const credentials: Credentials = {

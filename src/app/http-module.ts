@@ -76,6 +76,8 @@ export interface HttpModule {
   /** The secrets of a first workspace; `undefined` when the installation has one already. */
   planFirstWorkspace(): Promise<NewWorkspace | undefined>;
   insertFirstWorkspace(planned: NewWorkspace): Promise<void>;
+  /** Whether the installation has workspaces, and this one is not among them. */
+  isForeign(workspaceId: string): Promise<boolean>;
   /** From now on `/readyz` checks the dependencies; before, it reports that the process is starting. */
   markReady(): void;
 }
@@ -133,6 +135,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       return planWorkspace({ name: 'First workspace', email: FIRST_USER });
     },
     insertFirstWorkspace: (planned) => access.identity.insertWorkspace(planned),
+    isForeign: async (id) => !((await access.identity.isEmpty()) || (await access.identity.hasWorkspace(id))),
     markReady() {
       state.started = true;
     },

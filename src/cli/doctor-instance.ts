@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { countLivingProcesses, type ProcessTables } from '../app/processes';
 import type { Config } from '../config';
+import { credentialsFile } from '../credentials/credentials';
 import { ownerOf } from '../storage/directory-lock';
 import { readWithoutMigrating } from '../storage/look-at-postgres';
 import { findRunning } from '../storage/managed/running-server';
@@ -16,11 +17,7 @@ export const lookAtInstance: Check = async ({ config, credentials }) => {
   const check = 'instance';
   const named = config.service.appUrl;
   const baseUrl = named ?? credentials?.baseUrl;
-  if (!baseUrl) {
-    return [
-      { check, state: 'note', found: 'none has been started here', wayOut: 'Start one with `fanfare up`.' },
-    ];
-  }
+  if (!baseUrl) return [{ check, ...(await unknownAddress(config)) }];
   const answer = await ask(`${baseUrl}/readyz`);
   if ('problem' in answer) {
     const found = `nothing answers at ${baseUrl}: ${answer.problem}`;
@@ -60,15 +57,29 @@ async function unanswered(config: Config, found: string): Promise<Omit<CheckResu
     const commands = config.temporal.address ? '`fanfare up` or `fanfare serve`' : '`fanfare up`';
     return { state: 'note', found, wayOut: `Start one with ${commands}.` };
   }
-  const run =
-    living === 1 ? '1 process of the installation runs' : `${living} processes of the installation run`;
   return {
     state: 'broken',
-    found: `${found}, and ${run}`,
+    found: `${found}, and ${processes(living)}`,
     wayOut:
       'Start `fanfare serve` there, because campaigns wait for it; or let FANFARE_AUTH_URL, FANFARE_SEND_URL and FANFARE_APP_URL name one that answers, and restart the workers.',
   };
 }
+
+/** Campaigns wait where processes run without credentials: the file was lost, because the first start writes it. */
+async function unknownAddress(config: Config): Promise<Omit<CheckResult, 'check'>> {
+  const living = config.service.clientId === undefined ? await livingProcesses(config) : 0;
+  if (living === 0)
+    return { state: 'note', found: 'none has been started here', wayOut: 'Start one with `fanfare up`.' };
+  return {
+    state: 'broken',
+    found: `${processes(living)}, and ${credentialsFile(config.dataDir)} is not there`,
+    wayOut:
+      'Restore the file from its copy. Without one, campaigns wait until the variables are set that the log of the start names.',
+  };
+}
+
+const processes = (living: number): string =>
+  living === 1 ? '1 process of the installation runs' : `${living} processes of the installation run`;
 
 /** None where the database does not say: that it is away, or has an earlier schema, is found with it. */
 async function livingProcesses({ databaseUrl, dataDir }: Config): Promise<number> {

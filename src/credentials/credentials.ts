@@ -42,7 +42,7 @@ export async function readCredentials(dataDir: string): Promise<Credentials | un
   const members = [...new Set(parsed.error.issues.map((issue) => issue.path.join('.') || 'the whole file'))];
   throw new StartupError(
     `${file} is damaged: ${members.join(', ')} cannot be used`,
-    'Restore the file from a copy. Without one, move the data directory away and start anew.',
+    'Restore the file from its copy. Without one, move it away, and leave the rest as it is: the log of the next start says what to set.',
   );
 }
 

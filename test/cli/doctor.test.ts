@@ -66,9 +66,20 @@ describeWithDatabase('fanfare doctor', (database) => {
       const baseUrl = 'http://127.0.0.1:1';
       const login = { id: 'x', email: 'x@example.com', password: 'x', secret: 'x', name: 'x' };
       const made = { ...{ workspace: login, user: login, client: login, apiKey: 'x' }, baseUrl };
-      await writeCredentials(directory, made);
       const looked = async () =>
         (await doctor({ DATABASE_URL: place.databaseUrl, TEMPORAL_ADDRESS: '127.0.0.1:1' })).of('instance');
+      const lost = await recordProcess({ db, roles: ['http'], buildId: undefined, log: createLog('silent') });
+      expect(await looked()).toMatchObject([
+        {
+          state: 'broken',
+          found: expect.stringMatching(
+            /^1 process of the installation runs, and .*credentials\.json is not there$/,
+          ),
+          wayOut: expect.stringContaining('Restore the file'),
+        },
+      ]);
+      await lost.stop();
+      await writeCredentials(directory, made);
       expect(await looked()).toMatchObject([
         { state: 'note', wayOut: expect.stringContaining('fanfare serve') },
       ]);

@@ -52,4 +52,6 @@ test.each([
   const reading = readCredentials(dataDir);
   await expect(reading).rejects.toMatchObject({ name: 'StartupError', message: expect.stringMatching(why) });
   await expect(reading).rejects.toMatchObject({ message: expect.not.stringContaining('secret') });
+  // A data directory may hold the database too, and moving it away would lose it from sight.
+  await expect(reading).rejects.toMatchObject({ wayOut: expect.stringContaining('leave the rest as it is') });
 });

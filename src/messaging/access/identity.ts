@@ -16,6 +16,7 @@ import { createSecondFactor, type SecondFactor } from './second-factor';
 import { createSessions, type Sessions } from './sessions';
 import { createUsers, type Users } from './users';
 import {
+  hasWorkspace,
   insertWorkspace,
   isEmpty,
   type ListedWorkspace,
@@ -41,6 +42,7 @@ export interface Identity extends AccessTokens, Sessions, OwnSessions {
   insertWorkspace(planned: NewWorkspace): Promise<void>;
   /** Whether no workspace was ever created here. */
   isEmpty(): Promise<boolean>;
+  hasWorkspace(id: string): Promise<boolean>;
 }
 
 export interface IdentityDeps {
@@ -100,5 +102,6 @@ export function createIdentity({
     listWorkspaces: (of) => listWorkspaces(db, of),
     insertWorkspace: (planned) => insertWorkspace(db, planned, passwordCost),
     isEmpty: () => isEmpty(db),
+    hasWorkspace: (id) => hasWorkspace(db, id),
   };
 }

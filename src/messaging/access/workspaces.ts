@@ -28,6 +28,11 @@ export async function isEmpty(db: Kysely<MessagingTables>): Promise<boolean> {
   return (await db.selectFrom('workspaces').select('id').limit(1).executeTakeFirst()) === undefined;
 }
 
+export async function hasWorkspace(db: Kysely<MessagingTables>, id: string): Promise<boolean> {
+  const known = await db.selectFrom('workspaces').select('id').where('id', '=', id).executeTakeFirst();
+  return known !== undefined;
+}
+
 export interface ListedWorkspace {
   id: string;
   name: string;
@@ -77,12 +82,7 @@ export async function insertWorkspace(
   await db.transaction().execute(async (tx) => {
     // Without the lock, two first workspaces created at once would both find the installation empty.
     await sql`lock table workspaces in share row exclusive mode`.execute(tx);
-    const known = await tx
-      .selectFrom('workspaces')
-      .select('id')
-      .where('id', '=', planned.workspace.id)
-      .executeTakeFirst();
-    if (known) return;
+    if (await hasWorkspace(tx, planned.workspace.id)) return;
     const role: Role = (await isEmpty(tx)) ? 'owner' : 'admin';
     await insertAll(tx, planned, { role, passwordHash });
   });
