@@ -17,6 +17,9 @@ const WRONG_KEY =
   'Correct FANFARE_API_KEY, or write a key that is not revoked into credentials.json; `fanfare key create` makes one.';
 const NO_CODE =
   'A command cannot give a one-time code. Set FANFARE_SESSION_COOKIE to a session that was begun with one, or use a user without codes.';
+/** After a minute of tries. An instance that never answered is named before (api-client.ts). */
+const GONE_MEANWHILE =
+  'Run `fanfare doctor`, which says what keeps it from answering, and this command again when it answers: what was asked may have taken effect, and `fanfare demo` carries on.';
 /** By the call that was refused with 401. */
 const WRONG_LOG_IN: Record<string, string | undefined> = {
   'POST /api/v1/auth/token':
@@ -28,6 +31,7 @@ const WRONG_LOG_IN: Record<string, string | undefined> = {
 
 function wayOutOf({ code, status, message }: FanfareError): string | undefined {
   if (code === 'totp_required' || code === 'enrolment_required') return NO_CODE;
+  if (code === 'connection_lost') return GONE_MEANWHILE;
   if (status !== 401) return undefined;
   const [call = ''] = message.split(' answered ');
   // What takes a key beside the token is all that is not below this path.

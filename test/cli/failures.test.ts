@@ -4,6 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { reportFailure } from '../../src/cli/failure';
+import { FanfareError } from '../../src/client/fanfare-error';
 import { writeCredentials } from '../../src/credentials/credentials';
 import { newWorkspace } from '../http/service';
 import { startWholeApi, type WholeApi } from '../http/whole-api';
@@ -11,6 +13,20 @@ import { runFanfare } from '../support/fanfare-command';
 import { describeWithDatabase } from '../support/storage';
 
 const TIMEOUT_MS = 150_000;
+
+test('an instance that goes away while a command runs is named with what to do', () => {
+  const said: string[] = [];
+  const write = jest.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  try {
+    const gone = { code: 'connection_lost', status: 0 };
+    expect(reportFailure(new FanfareError('http://a.example did not answer', gone), { json: false })).toBe(1);
+  } finally {
+    write.mockRestore();
+  }
+  expect(said.join('')).toMatch(
+    /^fanfare: http:\/\/a\.example did not answer\nRun `fanfare doctor`, .*\.\n$/,
+  );
+});
 
 describeWithDatabase('commands with --json that steer a workspace', (database) => {
   let api: WholeApi;
