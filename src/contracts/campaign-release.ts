@@ -70,10 +70,19 @@ const releaseFields = {
   onGate: z.enum(['pause', 'cancel']).optional().meta({ description: '`pause` if left out.' }),
 };
 
-export const release = z.strictObject(releaseFields).meta({
-  description:
-    'A part of the audience first, in random order. What the stages leave is the last stage, which is not judged.',
-});
+const asAnswered = z.unknown().optional().meta({ description: 'As it was answered; it says nothing here.' });
+
+/** With how far it is, so that a campaign can be sent back as it was read. */
+export const release = z
+  .strictObject({
+    ...releaseFields,
+    ...{ stage: asAnswered, of: asAnswered, next: asAnswered, judged: asAnswered },
+  })
+  .transform(({ stage: _, of: __, next: ___, judged: ____, ...rule }) => rule)
+  .meta({
+    description:
+      'A part of the audience first, in random order. What the stages leave is the last stage, which is not judged.',
+  });
 
 /** `POST …/release`: how many waits are left out, the one that comes or is on included. */
 export const releaseBody = z

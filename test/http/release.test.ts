@@ -63,6 +63,16 @@ describeWithDatabase('release in stages over HTTP', (database) => {
     expect(await detail(id)).not.toHaveProperty('release');
   });
 
+  test('a campaign can be sent back as it was read, whose release says how far it is', async () => {
+    const id = await newCampaign({ start: false, release: { stages: STAGES, gates: GATES } });
+    const read = await detail(id);
+    const edited = await call('POST', '/api/campaign', {
+      ...{ ...read, campaignId: id, name: 'Renamed', start: false },
+    });
+    expect([edited.status, edited.body.errors]).toEqual([200, undefined]);
+    expect(await detail(id)).toMatchObject({ name: 'Renamed', release: read.release });
+  });
+
   test('a dry run counts the waits that have a length and contacts after them, with a pace and without', async () => {
     const people = Array.from({ length: 10 }, (_, i) => ({ email: `p${i}@example.com`, name: 'Ann' }));
     const contactListId = [await rig.newList(people)];

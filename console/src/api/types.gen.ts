@@ -11386,6 +11386,22 @@ export type CreateCampaignData = {
              * `pause` if left out.
              */
             onGate?: 'pause' | 'cancel';
+            /**
+             * As it was answered; it says nothing here.
+             */
+            stage?: unknown;
+            /**
+             * As it was answered; it says nothing here.
+             */
+            of?: unknown;
+            /**
+             * As it was answered; it says nothing here.
+             */
+            next?: unknown;
+            /**
+             * As it was answered; it says nothing here.
+             */
+            judged?: unknown;
         };
     };
     headers?: {
@@ -11694,6 +11710,22 @@ export type DryRunCampaignData = {
              * `pause` if left out.
              */
             onGate?: 'pause' | 'cancel';
+            /**
+             * As it was answered; it says nothing here.
+             */
+            stage?: unknown;
+            /**
+             * As it was answered; it says nothing here.
+             */
+            of?: unknown;
+            /**
+             * As it was answered; it says nothing here.
+             */
+            next?: unknown;
+            /**
+             * As it was answered; it says nothing here.
+             */
+            judged?: unknown;
         };
     };
     headers?: {
