@@ -90,6 +90,14 @@ describeWithDatabase('the OpenAPI document', (database) => {
     expect(documented.sort()).toEqual([...new Set(served)].sort());
   });
 
+  test('the contract for people names every call', () => {
+    const contract = readFileSync(join(ROOT, 'docs/api.md'), 'utf8');
+    const ends = Object.keys(document.paths).map((path) => /^.*(\/[^/{}]+)/.exec(path)?.[1] ?? path);
+    // Parts of the page at /docs.
+    const unnamed = ends.filter((end) => end !== '/static' && !contract.includes(end));
+    expect(unnamed).toEqual([]);
+  });
+
   test('it is OpenAPI 3.1, and everything that it refers to is in it', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/);
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
