@@ -100,10 +100,8 @@ export class Calls {
   }
 
   /** A file as it comes. Tried once: after a failure in its middle, read it again from its beginning. */
-  async *bytes(path: string, { signal }: RequestOptions): AsyncGenerator<Uint8Array, void, undefined> {
-    const call = { method: 'GET', path, signal, base: this.base, timeoutMs: 0 } as const;
-    const { body } = await this.transport.stream(call);
-    if (body) yield* body as AsyncIterable<Uint8Array>;
+  bytes(path: string, { signal }: RequestOptions): AsyncGenerator<Uint8Array, void, undefined> {
+    return this.transport.bytes({ method: 'GET', path, signal, base: this.base, timeoutMs: 0 });
   }
 
   private async write<T>(

@@ -79,17 +79,30 @@ export class Transport {
       try {
         return await take(await this.once(call));
       } catch (error) {
-        if (!isBrokenOff(error)) throw error;
-        const { origin } = new URL(this.urls[call.base ?? 'app']);
-        const message = `${origin} broke off its answer`;
-        throw new FanfareError(message, { code: 'connection_lost', status: 0, cause: error });
+        throw this.brokenOff(call, error) ?? error;
       }
     });
+  }
+
+  /** A file as it comes, tried once, because what was read of it is with the caller. */
+  async *bytes(call: Call): AsyncGenerator<Uint8Array, void, undefined> {
+    const { body } = await this.stream(call);
+    try {
+      if (body) yield* body as AsyncIterable<Uint8Array>;
+    } catch (error) {
+      throw this.brokenOff(call, error) ?? error;
+    }
   }
 
   /** One answer to be read as it comes, tried once; with the stream's own rules for trying again. */
   async stream(call: Call): Promise<Response> {
     return this.once(call);
+  }
+
+  private brokenOff({ base = 'app' }: Call, cause: unknown): FanfareError | undefined {
+    if (!isBrokenOff(cause)) return undefined;
+    const message = `${new URL(this.urls[base]).origin} broke off its answer`;
+    return new FanfareError(message, { code: 'connection_lost', status: 0, cause });
   }
 
   private async repeated<T>(call: Call, work: () => Promise<T>): Promise<T> {
@@ -115,11 +128,11 @@ export class Transport {
       const proof = await withSignal(this.access.proof(), call.signal);
       const answer = await this.send(call, proof);
       if (answer.status < 300) return answer;
+      if (answer.status === 401) this.access.refused(proof);
       if (answer.status !== 401 || attempt > 1 || call.text?.once) {
         throw await refusal(`${call.method} ${call.path.split('?')[0]}`, answer);
       }
       await answer.body?.cancel();
-      this.access.refused(proof);
     }
   }
 

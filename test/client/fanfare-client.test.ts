@@ -290,6 +290,31 @@ describe('the client', () => {
     expect(seen.slice(1).map(({ body }) => body)).toEqual([wanted, wanted]);
   });
 
+  test('does not send the next stream under a token that was refused', async () => {
+    async function* csv() {
+      yield 'email\n';
+    }
+    scripted(401);
+    const one = client();
+    await expect(one.importContacts('lst', csv())).rejects.toMatchObject({ status: 401 });
+    await one.importContacts('lst', csv());
+    expect(seen.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
+  });
+
+  test('says that a file broke off, which it cannot read again', async () => {
+    answer = (_, response) => void response.writeHead(200).write('contactId\n', () => response.destroy());
+    const read: Uint8Array[] = [];
+    const reading = async () => {
+      for await (const bytes of client().campaigns.exportRecipients('cmp_1')) read.push(bytes);
+    };
+    await expect(reading()).rejects.toMatchObject({
+      name: 'FanfareError',
+      code: 'connection_lost',
+      status: 0,
+    });
+    expect([Buffer.concat(read).toString(), seen.length]).toEqual(['contactId\n', 1]);
+  });
+
   test.each([
     ['that is a function', (rows: () => AsyncIterable<{ phone: string }>) => rows],
     ['that is an iterator', (rows: () => AsyncIterable<{ phone: string }>) => rows()],
