@@ -95,8 +95,12 @@ class LimitedSenders implements SenderLimits {
   private stamp = '';
   private readonly silentUntilMs = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
+  /** Calls of some sender are counted, or were: their places are in its bucket until they end, whatever its limit is by then. */
+  private hasCounted: boolean;
 
-  constructor(private readonly deps: SenderLimitsDeps) {}
+  constructor(private readonly deps: SenderLimitsDeps) {
+    this.hasCounted = countsCalls(deps.defaults.voice);
+  }
 
   readonly keyOf: SenderLimits['keyOf'] = (message) => {
     const { channel } = message;
@@ -183,8 +187,7 @@ class LimitedSenders implements SenderLimits {
   };
 
   readonly callsEnded: SenderLimits['callsEnded'] = async (workspaceId, ids) => {
-    const counted = [this.deps.defaults.voice, ...this.exceptions.values()];
-    if (ids.length === 0 || !counted.some((limit) => limit?.concurrentCalls !== undefined)) return;
+    if (ids.length === 0 || !this.hasCounted) return;
     await endCalls(this.deps.db, workspaceId, ids);
     this.deps.onChanged('voice');
   };
@@ -201,6 +204,7 @@ class LimitedSenders implements SenderLimits {
         },
       ]),
     );
+    this.hasCounted ||= [...this.exceptions.values()].some(countsCalls);
     for (const channel of CHANNELS) this.deps.onChanged(channel);
   };
 
@@ -241,8 +245,9 @@ class LimitedSenders implements SenderLimits {
   }
 }
 
-const hasLimit = (limit: SenderLimit | undefined) =>
-  limit?.rate !== undefined || limit?.concurrentCalls !== undefined;
+const countsCalls = (limit: SenderLimit | undefined) => limit?.concurrentCalls !== undefined;
+
+const hasLimit = (limit: SenderLimit | undefined) => limit?.rate !== undefined || countsCalls(limit);
 
 const keyOfMessage = ({
   workspaceId,

@@ -412,6 +412,26 @@ describeWithDatabase('a limited sender', (database) => {
     await until('the next is placed', () => second.voice.taken.length === 1);
   });
 
+  test('has the places of calls that ended while it was not limited', async () => {
+    const template = await addTemplate(rig.db, rig.workspaceId, { channel: 'voice', body: '<Response/>' });
+    const sender = { channel: 'voice' as const, sender: '+12025550100' };
+    const call = (uid: string) => ({
+      ...rig.sms(uid, { 'template-id': template }),
+      channel: sender.channel,
+      from: sender.sender,
+    });
+    const one = await start();
+    const limits = one.delivery.senderLimits;
+    await limits.put(rig.workspaceId, sender, { concurrentCalls: 1 });
+    await accept(one, [call('a')]);
+    await until('it is placed', () => one.voice.taken.length === 1);
+    await limits.remove(rig.workspaceId, sender);
+    await one.voice.report({ id: one.voice.taken[0]?.id, type: 'completed' });
+    await limits.put(rig.workspaceId, sender, { concurrentCalls: 1 });
+    await accept(one, [call('b')]);
+    await until('the next is placed', () => one.voice.taken.length === 2, 5_000);
+  });
+
   test('is asked about in the database only when it is limited', async () => {
     const one = await start();
     await accept(one, texts('m', 100));
