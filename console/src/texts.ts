@@ -987,6 +987,7 @@ export const TEXTS = {
       edit: 'Edit',
       editMeans: 'Opens it in the form of a new campaign, with all that it holds.',
       editScheduled: 'Until you save it, it stays as it is and starts at its time.',
+      editPaused: 'Starting it from there resumes it.',
       editReplaces: 'What is typed in the form now is replaced.',
       duplicate: 'Duplicate',
       duplicateMeans: 'Makes a draft with the same settings and recipients. Nothing is sent.',

@@ -77,6 +77,21 @@ describeWithDatabase('what the console shows an operator', (database) => {
     await close();
   }, 120_000);
 
+  test('one that was paused before its hour is edited too, and resumed by starting it', async () => {
+    const id = await campaign('Next moth', { schedule: { startAt } });
+    await ask('POST', `/api/campaign/${id}/pause`, {});
+    const { page, close } = await open(`/campaigns/${id}`);
+    await page.getByText('Starting it from there resumes it.').waitFor();
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Next month');
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    expect(await page.getByText('Started by another person meanwhile').count()).toBe(0);
+    await page.getByRole('button', { name: 'Start' }).click();
+    await page.getByRole('heading', { name: 'Next month', exact: true }).waitFor();
+    expect(await read(id)).toMatchObject({ name: 'Next month', phase: 'scheduled', schedule: { startAt } });
+    await close();
+  }, 120_000);
+
   test('settings name templates and lists, lead to them, and say the schedule in words', async () => {
     const schedule = { cron: '0 9 * * 1', timezone: 'Europe/Berlin' };
     const id = await campaign('Every Monday', { schedule });

@@ -61,6 +61,10 @@ export const stateWord = (state: State): string => states[state].word;
 
 export const isOver = (phase: Phase): boolean => ['completed', 'canceled', 'failed'].includes(phase);
 
+/** Until it has begun it can be replaced, also while it is paused. */
+export const isEditable = ({ phase, startedAt }: Pick<Detail, 'phase' | 'startedAt'>): boolean =>
+  phase === 'draft' || phase === 'scheduled' || (phase === 'paused' && startedAt === null);
+
 /** The parts of a bar, one for each tone, since a bar of thirteen colours says nothing. */
 export function barParts(counts: Counts) {
   return (['ok', 'busy', 'warn', 'bad', 'idle', 'open'] as const).map((tone) => ({

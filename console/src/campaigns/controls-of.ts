@@ -4,7 +4,7 @@ import { holdsOther } from '../new-campaign/use-draft';
 import type { Role } from '../shell/navigation';
 import { TEXTS } from '../texts';
 import type { Detail } from './campaign-queries';
-import { isOver } from './campaign-words';
+import { isEditable, isOver } from './campaign-words';
 import type { Act } from './use-act';
 
 const texts = TEXTS.campaign.control;
@@ -78,7 +78,7 @@ export function controlsOf(campaign: Detail, { above, act, open, edit }: Presses
     ...when(failedOf(campaign) > 0 && phase !== 'planning', {
       ...{ from: 'sender', label: texts.retry, means: texts.retryMeans, press: () => open('retry') },
     }),
-    ...when(phase === 'draft' || phase === 'scheduled', {
+    ...when(isEditable(campaign), {
       from: 'editor',
       label: texts.edit,
       means: editMeans(campaign),
@@ -105,8 +105,13 @@ function startMeans({ schedule }: Detail): string {
 const when = (isSo: boolean, control: Control): Control[] => (isSo ? [control] : []);
 
 function editMeans({ id, phase }: Detail): string {
-  const { editMeans: means, editScheduled, editReplaces } = texts;
-  return [means, phase === 'scheduled' && editScheduled, holdsOther(id) && editReplaces]
+  const { editMeans: means, editScheduled, editPaused, editReplaces } = texts;
+  return [
+    means,
+    phase === 'scheduled' && editScheduled,
+    phase === 'paused' && editPaused,
+    holdsOther(id) && editReplaces,
+  ]
     .filter(Boolean)
     .join(' ');
 }

@@ -4,7 +4,7 @@ import { call } from '../api/client';
 import { useOnceKey } from '../api/once-key';
 import type { CampaignDetail, DuplicateCampaignData, DuplicateCampaignResponse } from '../api/types.gen';
 import { campaignQuery } from '../campaigns/campaign-queries';
-import { phaseWord } from '../campaigns/campaign-words';
+import { isEditable, phaseWord } from '../campaigns/campaign-words';
 import { Conflict } from '../design/conflict';
 import { ErrorState } from '../design/states';
 import { fill } from '../format';
@@ -100,8 +100,6 @@ export function useUnchanged({ editing }: Draft): () => Promise<void> {
     if (isChanged(editing, current)) throw new ChangedMeanwhile(texts.edited);
   };
 }
-
-const isEditable = ({ phase }: CampaignDetail): boolean => phase === 'draft' || phase === 'scheduled';
 
 const isChanged = (editing: Editing, current: CampaignDetail): boolean =>
   !isEditable(current) || draftOfCampaign(current).editing.from !== editing.from;
