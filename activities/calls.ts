@@ -26,6 +26,7 @@ import { callOptions } from '../src/domain/call-options';
 import type { CallEnding, CallOutcome, CallStep } from '../src/domain/call-policy';
 import { type CallTimes, silenceOf } from '../src/domain/call-silence';
 import type { Control } from '../src/domain/campaign';
+import { databaseNow } from '../src/domain/database-clock';
 import { deliveryRule } from '../src/domain/delivery-rule';
 import { DomainError, ERRORS, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
@@ -98,7 +99,7 @@ class CallPlacer {
       this.deps.db,
       { ...input, channel: 'voice' },
       run,
-      new Date(hours.nextForAll(Date.now())),
+      new Date(hours.nextForAll(databaseNow())),
     );
     const policy = callPolicyOf(run.options, this.callTimes);
     const until = Date.now() + ROUND_MS;
@@ -119,7 +120,7 @@ class CallPlacer {
       if (free > 0) lookMs = LOOK_MS;
       const key = { ...input, channel: 'voice' as const, lane: 0 };
       const { ratePerSecond } = await readPace(this.deps.db, input.runId);
-      const open = new Date(hours.nextForAll(Date.now()));
+      const open = new Date(hours.nextForAll(databaseNow()));
       const taking = await takePage(this.deps.db, key, free > 0 ? pageAtPace(ratePerSecond, free) : 0, open);
       mayBeOpen = false;
       if (taking.kind === 'stopped') return taking;
@@ -197,7 +198,7 @@ class CallPlacer {
 
   private async place(input: CallKey & { from: number }, run: RunPlan): Promise<PlaceCallOutcome> {
     const rule = deliveryRule(run.options);
-    const now = Date.now();
+    const now = databaseNow();
     const hours = openHours(run.options, 'voice');
     if (hours.hasRules) {
       const nextFor = (where: string | null) => laterThan(now, hours.nextFor(where, now));

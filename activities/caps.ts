@@ -17,6 +17,7 @@ import {
 import { type OpenPage, type PageRecipient, withdrawOffer } from '../src/campaigns/runs/ledger';
 import type { RunPlan } from '../src/campaigns/runs/runs';
 import type { RecipientResult } from '../src/campaigns/runs/write-results';
+import { databaseNow } from '../src/domain/database-clock';
 import { type DeliveryRule, expiryOf } from '../src/domain/delivery-rule';
 import { messageUid } from '../src/domain/ids';
 import { capsOf, FREQUENCY_CAP } from '../src/domain/policy';
@@ -135,7 +136,7 @@ export async function capCall(
     return { kind: 'over' };
   }
   await holdCall(db, call, FREQUENCY_CAP, () => place.until);
-  return { kind: 'later', waitMs: place.until.getTime() - Date.now() };
+  return { kind: 'later', waitMs: place.until.getTime() - databaseNow() };
 }
 
 /** Gives the reserved contact back, because the service did not take the call. */

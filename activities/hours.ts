@@ -1,5 +1,6 @@
 import type { PageRecipient } from '../src/campaigns/runs/ledger';
 import type { RecipientResult } from '../src/campaigns/runs/write-results';
+import { databaseNow } from '../src/domain/database-clock';
 import { type DeliveryRule, waitUntil } from '../src/domain/delivery-rule';
 import { ANSWER_LOST } from '../src/domain/errors';
 import { OUT_OF_HOURS } from '../src/domain/policy';
@@ -15,7 +16,7 @@ export function partByHours(
   hours: OpenHours,
   rule: DeliveryRule,
 ): { ready: PageRecipient[]; held: RecipientResult[] } {
-  const now = Date.now();
+  const now = databaseNow();
   const ready: PageRecipient[] = [];
   const held: RecipientResult[] = [];
   for (const recipient of recipients) {

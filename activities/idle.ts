@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { CampaignTables } from '../src/campaigns/model/tables';
 import { planWake } from '../src/campaigns/runs/planned-wake';
+import { databaseNow } from '../src/domain/database-clock';
 import { LIMITS } from '../src/domain/limits';
 
 /** Nothing to send now; without `waitMs`, nothing until the shard is woken. */
@@ -20,7 +21,7 @@ export async function idleUntil(
   until: Date | undefined,
 ): Promise<Idle> {
   if (!until) return { kind: 'idle' };
-  const waitMs = Math.max(0, until.getTime() - Date.now());
+  const waitMs = Math.max(0, until.getTime() - databaseNow());
   if (waitMs < LIMITS.plannedWakeMs) return { kind: 'idle', waitMs };
   await planWake(db, runId, until);
   return { kind: 'idle', waitMs: waitMs + LIMITS.plannedGraceMs };

@@ -7,6 +7,7 @@ import { hasUnsent, readCounts, unsettled } from '../src/campaigns/runs/ledger-c
 import { firstDue } from '../src/campaigns/runs/next-due';
 import { dueShards, gatherMs, type ShardRef } from '../src/campaigns/runs/run-end';
 import { loadRun, moveRun, type RunPlan, readControl } from '../src/campaigns/runs/runs';
+import { databaseNow } from '../src/domain/database-clock';
 import { fallbackAfterMs } from '../src/domain/fallback';
 import { LIMITS } from '../src/domain/limits';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
@@ -143,7 +144,7 @@ class RunChecks {
 
 /** Time until the first waiting recipient's retry is due and their channel is open. */
 async function untilDue(db: Kysely<CampaignTables>, run: RunPlan): Promise<number | undefined> {
-  const now = Date.now();
+  const now = databaseNow();
   let soonest: number | undefined;
   for (const { channel, at } of await firstDue(db, run.runId)) {
     const open = openHours(run.options, channel).nextForAll(Math.max(now, at.getTime()));

@@ -17,6 +17,7 @@ import { StopWatch } from '../src/campaigns/stops/stops';
 import { FeedAsks } from '../src/campaigns/watch/followed-workspaces';
 import type { Control } from '../src/domain/campaign';
 import type { Channel } from '../src/domain/channel';
+import { databaseNow } from '../src/domain/database-clock';
 import { type DeliveryRule, deliveryRule, expiryOf } from '../src/domain/delivery-rule';
 import { DomainError, isDomainError } from '../src/domain/errors';
 import { messageUid } from '../src/domain/ids';
@@ -88,15 +89,15 @@ class PageSender {
     for (let size = input.size; ; ) {
       const run = await loadRun(this.deps.db, input.runId);
       const pace = run.options.delivery?.ratePerSecond;
-      const open = openHours(run.options, input.channel).nextForAll(Date.now());
+      const open = openHours(run.options, input.channel).nextForAll(databaseNow());
       await expireOverdue(this.deps.db, input, run, new Date(open));
       const aside = isAside(input, pace);
-      const notBefore = aside ? Math.max(open, Date.now() + ASIDE_MS) : open;
+      const notBefore = aside ? Math.max(open, databaseNow() + ASIDE_MS) : open;
       const taking = await takePage(this.deps.db, input, pageAtPace(pace, size), new Date(notBefore));
       if (taking.kind === 'stopped') return taking;
       if (taking.kind === 'idle')
         return aside && taking.until
-          ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - Date.now()), aside }
+          ? { kind: 'idle', waitMs: Math.max(0, taking.until.getTime() - databaseNow()), aside }
           : idleUntil(this.deps.db, input.runId, taking.until);
       const outcome = await stoppingRun(this.deps.db, input, () => this.sendOpenPage(run, taking.page));
       const longest = pace ? LIMITS.sendRoundMs : LIMITS.sendRoundFastMs;
@@ -179,7 +180,7 @@ class PageSender {
     const { offered, erased } = splitErased(await offerChunk(this.deps.db, page, count), doubtful);
     const { inTime, expired } = doubtful
       ? { inTime: offered, expired: [] }
-      : splitExpired(offered, context.rule, Date.now());
+      : splitExpired(offered, context.rule, databaseNow());
     const hours = openHours(run.options, page.channel);
     const open = doubtful ? { ready: inTime, held: [] } : partByHours(inTime, hours, context.rule);
     // A recipient in doubt without a reserved cap slot was never sent to, because slots are reserved before
@@ -204,7 +205,7 @@ class PageSender {
       if (wait.kind === 'account') throw accountRefused(wait.code);
       return { kind: 'backoff', waitMs: wait.retryAfterMs };
     }
-    const sent = resultsOf(ready, answers, context, Date.now());
+    const sent = resultsOf(ready, answers, context, databaseNow());
     const results = [...erased, ...expired, ...open.held, ...held, ...sent];
     const release = doubtful ? undefined : caps.release(ready, sent);
     const waiting = [...open.held, ...held].map(({ seq }) => seq);
@@ -229,7 +230,7 @@ class PageSender {
    */
   private async giveUpDoubtful(page: OpenPage, context: SendContext): Promise<void> {
     const recipients = await offerChunk(this.deps.db, page, page.offered - page.resolved);
-    const now = Date.now();
+    const now = databaseNow();
     await recordChunk(
       this.deps.db,
       page,

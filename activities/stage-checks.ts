@@ -1,6 +1,7 @@
 import { type ReleaseStep, stepRelease } from '../src/campaigns/release/step-release';
 import type { RunPlan } from '../src/campaigns/runs/runs';
 import type { Channel } from '../src/domain/channel';
+import { databaseNow } from '../src/domain/database-clock';
 import { openHours } from '../src/domain/time-zones/recipient-hours';
 import { applyControl } from './apply-control';
 import type { ActivityDeps } from './deps';
@@ -32,6 +33,6 @@ export async function lookAtStages(
 
 /** Channels that are closed for all recipients of the run at this hour. */
 export function closedChannels(run: RunPlan): Channel[] {
-  const now = Date.now();
+  const now = databaseNow();
   return run.channels.filter((channel) => openHours(run.options, channel).nextForAll(now) > now);
 }

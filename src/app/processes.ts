@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { type Kysely, sql } from 'kysely';
+import { noteDatabaseClock } from '../domain/database-clock';
 import { LIMITS } from '../domain/limits';
 import type { Role } from '../domain/task-queues';
 import { VERSION } from '../domain/version';
@@ -51,12 +52,20 @@ export async function recordProcess({ db, roles, buildId, log }: RecordDeps): Pr
         values (${id}, ${hostname()}, ${process.pid}, ${roles}, ${VERSION}, ${buildId ?? null}, ${NEWEST_MIGRATION},
           now() - ${process.uptime()} * interval '1 second', now())
         on conflict (id) do update set seen_at = excluded.seen_at`.execute(db);
-      const { rows } = await sql<{ live: boolean }>`
-        select exists (
+      const askedAt = Date.now();
+      const { rows } = await sql<{ live: boolean; at: Date }>`
+        select clock_timestamp() as at, exists (
           select from processes where seen_at > now() - ${LIMITS.processSilentSeconds} * interval '1 second'
             and coalesce(newest_migration, '') < ${SHORTER_IDS_SINCE}
         ) as live`.execute(db);
-      makeIdsForFormerBuilds(rows[0]?.live === true);
+      const [read] = rows;
+      makeIdsForFormerBuilds(read?.live === true);
+      const aheadMs = read && noteDatabaseClock({ at: read.at, askedAt, answeredAt: Date.now() });
+      if (aheadMs !== undefined)
+        log.warn(
+          { aheadMs },
+          "This machine's clock is not the database's; let both follow a time server (NTP)",
+        );
       await sql`
         delete from processes where seen_at < now() - ${LIMITS.processKeptMinutes} * interval '1 minute'`.execute(
         db,

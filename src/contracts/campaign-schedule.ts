@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { CronFault } from '../domain/cron';
+import { databaseNow } from '../domain/database-clock';
 import type { FieldError } from '../domain/errors';
 import type { FieldCode } from '../domain/field-codes';
 import { nextIn, recurrenceOf, type ScheduleOptions } from '../domain/recurrence';
@@ -31,7 +32,7 @@ export function checkSchedule(value: unknown, context: z.RefinementCtx): void {
  * What is wrong with a schedule at the hour at which it comes. It is no part of the schema, because the same request may
  * come once more after its `endAt`, under its Idempotency-Key, and gets the first answer then.
  */
-export function overByNow(body: unknown, nowMs: number = Date.now()): FieldError[] {
+export function overByNow(body: unknown, nowMs: number = databaseNow()): FieldError[] {
   const { schedule } = (body ?? {}) as { schedule?: unknown };
   if (typeof schedule !== 'object' || schedule === null) return [];
   const { cron, startAt, endAt } = schedule as Record<string, unknown>;

@@ -11,6 +11,7 @@ import type {
   SendLauncher,
   ShardWaker,
 } from '../campaigns/model/dependencies';
+import { databaseNow } from '../domain/database-clock';
 import { DomainError } from '../domain/errors';
 import {
   campaignRunWorkflowId,
@@ -148,7 +149,7 @@ function createSendLauncher(client: Client): SendLauncher {
 }
 
 const delayUntil = (startAt: Date | undefined) => {
-  const startDelay = startAt ? startAt.getTime() - Date.now() : 0;
+  const startDelay = startAt ? startAt.getTime() - databaseNow() : 0;
   return startDelay > 0 ? { startDelay } : {};
 };
 

@@ -5,6 +5,7 @@ import type { CampaignTables } from '../../src/campaigns/model/tables';
 import { messageUid, parseMessageUid } from '../../src/domain/ids';
 import type { Gateway } from '../../src/gateway/gateway';
 import { plantAudience } from '../support/audience';
+import { withClockAhead } from '../support/clock-ahead';
 import { reply } from '../support/reply';
 import { describeWithDatabase } from '../support/storage';
 import { PageRig, StubService } from './page-rig';
@@ -127,6 +128,12 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.states(runId)).toEqual({ expired: 3 });
     expect(await rig.recipient(runId, 0)).toMatchObject({ code: 'expired', attempts: 0 });
     expect(service.sent).toEqual([]);
+  });
+
+  test('ends no recipient early because its own clock is ahead', async () => {
+    const { runId } = await plant(3, { expireAfterSeconds: 60 });
+    await withClockAhead(300_000, () => rig.sendPage(runId));
+    expect(await rig.states(runId)).toEqual({ accepted: 3 });
   });
 
   test('lets no recipient wait for a retry beyond their time', async () => {

@@ -1,6 +1,7 @@
 /** Proves which actions each phase of a campaign allows, and what they do. */
 
 import { sql } from 'kysely';
+import { withClockAhead } from '../support/clock-ahead';
 import { describeWithDatabase } from '../support/storage';
 import { campaignsRig, IN_AN_HOUR } from './campaigns-rig';
 
@@ -164,6 +165,13 @@ describeWithDatabase('controls of a campaign over HTTP', (database) => {
     });
     answer();
   }, 10_000);
+
+  test('a scheduled campaign waits for its hour by the database, also where the clock of this machine is ahead', async () => {
+    const startAt = new Date(Date.now() + 60_000).toISOString();
+    const id = await withClockAhead(300_000, () => newCampaign({ schedule: { startAt } }));
+    expect((await detail(id)).phase).toBe('scheduled');
+    expect(launched[0]?.startAt?.toISOString()).toBe(startAt);
+  });
 
   test('a scheduled campaign can be paused and resumed before its hour', async () => {
     const id = await newCampaign({ schedule: { startAt: IN_AN_HOUR() } });

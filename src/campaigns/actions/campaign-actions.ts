@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { ACTIONS, type Action, type Control, isLive } from '../../domain/campaign';
+import { databaseNow } from '../../domain/database-clock';
 import { DomainError } from '../../domain/errors';
 import { nextIn, recurrenceOf } from '../../domain/recurrence';
 import { type HourOptions, runStart } from '../../domain/time-zones/recipient-hours';
@@ -133,7 +134,7 @@ export async function startDraft(
   await requireLists(tx, workspaceId, campaign.contactListIds);
   const recurrence = recurrenceOf(campaign.options);
   if (recurrence) {
-    if (nextIn(recurrence, Date.now()) === undefined) throw isOver(campaign);
+    if (nextIn(recurrence, databaseNow()) === undefined) throw isOver(campaign);
     return beginSchedule(tx, { id: campaign.id, workspaceId }, recurrence);
   }
   if (isPast(campaign.options.schedule?.endAt)) throw isOver(campaign);
@@ -165,7 +166,7 @@ async function steer(
   return steerSchedule(tx, workspaceId, campaign, action);
 }
 
-const isPast = (end: string | undefined): boolean => end !== undefined && Date.parse(end) <= Date.now();
+const isPast = (end: string | undefined): boolean => end !== undefined && Date.parse(end) <= databaseNow();
 
 const isOver = ({ id, phase }: CampaignRecord) =>
   new DomainError('illegal_transition', `The schedule of campaign ${id} is over; edit it first`, { phase });
@@ -219,5 +220,5 @@ async function control(
 /** When a campaign is to start, if that is not now. */
 export function futureStart(options: HourOptions): Date | undefined {
   const startAt = runStart(options);
-  return startAt !== undefined && startAt > Date.now() ? new Date(startAt) : undefined;
+  return startAt !== undefined && startAt > databaseNow() ? new Date(startAt) : undefined;
 }

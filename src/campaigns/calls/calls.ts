@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { CallEnding, CallOutcome, CallStep } from '../../domain/call-policy';
 import type { Control } from '../../domain/campaign';
+import { databaseNow } from '../../domain/database-clock';
 import { type DeliveryRule, deliveryRule, expiryOf } from '../../domain/delivery-rule';
 import { DomainError } from '../../domain/errors';
 import type { RecipientState } from '../../domain/recipient';
@@ -73,7 +74,7 @@ export async function openCall(
     const inDoubt = await isAskedAgain(tx, key);
     const endsAt = expiryOf(rule, recipient.due_at);
     if (!inDoubt) {
-      if (Date.now() > endsAt) {
+      if (databaseNow() > endsAt) {
         await moveRecipient(tx, key, { state: 'expired', code: 'expired' });
         return { kind: 'over' };
       }
@@ -279,7 +280,7 @@ export async function recordStep(
       .where('seq', '=', key.seq)
       .executeTakeFirst();
     if (!recipient) return;
-    const retryAt = new Date(nextFor(placeOf(recipient), Date.now() + step.afterSeconds * 1000));
+    const retryAt = new Date(nextFor(placeOf(recipient), databaseNow() + step.afterSeconds * 1000));
     const late = retryAt.getTime() > expiryOf(rule, recipient.due_at);
     await moveRecipient(
       tx,

@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { CallTimes } from '../../domain/call-silence';
+import { databaseNow } from '../../domain/database-clock';
 import { DomainError } from '../../domain/errors';
 import { sendMessageUid } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
@@ -56,7 +57,7 @@ export async function claimSend(
     if (offer && step.kind === 'send' && !inDoubt) {
       const until = await placeFor(tx, row, policy);
       if (until) {
-        await putOff(tx, row, until.getTime() - Date.now(), FREQUENCY_CAP);
+        await putOff(tx, row, until.getTime() - databaseNow(), FREQUENCY_CAP);
         return undefined;
       }
     }

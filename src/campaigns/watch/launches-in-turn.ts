@@ -1,3 +1,4 @@
+import { databaseNow } from '../../domain/database-clock';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
@@ -53,7 +54,7 @@ export class LaunchesInTurn<Work extends Launchable> {
   /** Resolves when the work is launched, or waits for its turn. Rejects when Temporal does not take it. */
   async launch(work: Work): Promise<void> {
     const { workspaceId, startAt } = work;
-    if (startAt && startAt.getTime() > Date.now() + SOON_MS)
+    if (startAt && startAt.getTime() > databaseNow() + SOON_MS)
       return this.kind.give({ ...work, startAt: new Date(startAt.getTime() + LIMITS.plannedGraceMs) });
     const key = this.kind.keyOf(work);
     if ((!work.isDue && this.isLaunched(key)) || this.waitingKeys.has(key)) return;

@@ -1,3 +1,4 @@
+import { databaseNow } from '../../../domain/database-clock';
 import { LIMITS } from '../../../domain/limits';
 import type { Foreground } from '../../../foreground';
 import type { HandOver, HandOverResult } from '../../../providers/provider';
@@ -253,7 +254,7 @@ export class ChannelDelivery {
   /** Asked right before the carrier is given the message: memory only. */
   private mayLeave({ message, group: { partition } }: Leaving): boolean {
     if (this.stopping || partition.lost || performance.now() >= partition.leaseEndsAt) return false;
-    if (isExpired(message, Date.now())) return false;
+    if (isExpired(message, databaseNow())) return false;
     return !this.deps.holds.isHeld(message) && !this.deps.isClosed(message);
   }
 

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { databaseNow } from '../../../domain/database-clock';
 import type { Log } from '../../../log';
 import { newId } from '../../../storage/new-id';
 import type { AttemptResult } from '../../model/attempt-result';
@@ -48,7 +49,7 @@ export class GroupOpener {
   /** For messages of one partition. */
   async open(partition: Partition, entries: readonly Entry[]): Promise<Opening> {
     const { templates, listUnsubscribe, holds, recorder, log } = this.deps;
-    const now = Date.now();
+    const now = databaseNow();
     const expired: Entry[] = [];
     const held: Entry[] = [];
     const live: Entry[] = [];

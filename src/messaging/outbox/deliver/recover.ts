@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
+import { databaseNow } from '../../../domain/database-clock';
 import type { Log } from '../../../log';
 import { type AttemptResult, toAttemptResult } from '../../model/attempt-result';
 import type { OutgoingMessage } from '../../model/outgoing';
@@ -142,7 +143,7 @@ async function handOverAgain(
     if (partition.lost) return;
     throw new Error('The lease on the partition is over');
   }
-  const now = Date.now();
+  const now = databaseNow();
   const again = ready.filter(({ message }) => !suppressed.has(message.id) && !isExpired(message, now));
   // A message that may no longer be sent, or cannot be rendered, may have been sent before the crash.
   const offered = new Set(again.map(({ message }) => message));
@@ -159,7 +160,7 @@ const asUnknown = (message: OutgoingMessage): AttemptResult =>
  * time is over. Then it is not given to the provider again, and may have been sent before.
  */
 const mustWait = ({ holds }: Deps, message: OutgoingMessage): boolean =>
-  holds.isHeld(message) && !isExpired(message, Date.now());
+  holds.isHeld(message) && !isExpired(message, databaseNow());
 
 /**
  * Of messages that must wait, those that were canceled (`noteUnwanted`). Their hold may never end, and they may have been

@@ -1,3 +1,4 @@
+import { databaseNow } from '../../../domain/database-clock';
 import type { Log } from '../../../log';
 import type { OutgoingMessage } from '../../model/outgoing';
 import type { SenderLimits } from '../../senders/sender-limits';
@@ -111,7 +112,7 @@ export class Admission {
   }
 }
 
-const isOver = ({ expiresAtMs }: OutgoingMessage) => expiresAtMs !== undefined && expiresAtMs < Date.now();
+const isOver = ({ expiresAtMs }: OutgoingMessage) => expiresAtMs !== undefined && expiresAtMs < databaseNow();
 const isWaiting = ({ state }: Entry) => state === 'waiting';
 
 /** How much of memory each way takes: bytes of content, and flows that have some of their messages here. */
