@@ -122,6 +122,16 @@ describe('docker-compose.yml', () => {
     rmSync(directory, { recursive: true });
   });
 
+  test('gives a process room for what is beside its heap, so that a full heap is named and not killed', () => {
+    const heapMb = Number(
+      /--max-old-space-size=(\d+)/.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8'))?.[1],
+    );
+    const gb = Number(
+      /^ {2}mem_limit: (\d+)g$/m.exec(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'))?.[1],
+    );
+    expect(gb * 1024 - heapMb).toBeGreaterThanOrEqual(768);
+  });
+
   test('has the environment of our image beneath its own', () => {
     const dockerfile = join(ROOT, 'Dockerfile');
     expect(evaluate('compose-file.mjs', 'script.imageEnvironment(given)', dockerfile)).toMatchObject({
