@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Campaigns } from '../campaigns/campaigns';
 import {
@@ -16,16 +15,14 @@ import { contactImportQuery } from '../contracts/contact-lists';
 import { dryRun } from '../contracts/dry-run';
 import { LIMITS } from '../domain/limits';
 import { RECIPIENT_STATES, type RecipientState, SKIP_REASONS, type Skipped } from '../domain/recipient';
-import type { ValidationIssue } from '../domain/validation-issue';
 import { contactRow } from './openapi/contact-row';
 import { answered, EXAMPLE, page } from './openapi/examples';
 import { json, jsonBody, type Operation } from './openapi/operation';
 import { requireMore } from './request/access';
 import { callerOf } from './request/caller';
-import { readCampaignRequest } from './request/campaign-body';
+import { readCampaignRequest, takesCampaigns } from './request/campaign-body';
 import { generatorOf, noteOf } from './request/idempotency';
 import type { App } from './request/routing';
-import { notesUnknownFields } from './request/unknown-fields';
 import { parseBody } from './request/validation';
 
 const config = { auth: 'campaign' } as const;
@@ -34,12 +31,7 @@ const each = { checksEach: 'recipients' } as const;
 
 /** messaging-service.md, Create campaign and List campaigns; api.md 7. */
 export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }): void {
-  // Problems of the body are attached, so that they are reported together with those of its recipients.
-  const large = {
-    bodyLimit: LIMITS.bulkBodyBytes,
-    attachValidation: true,
-    preValidation: notesUnknownFields(app),
-  };
+  const large = takesCampaigns(app);
   const posted = { body: campaignBody, querystring: contactImportQuery };
   const created = { operation: createCampaign, ...posted };
   const creating = { ...large, config: { ...once, ...each }, schema: created } as const;
@@ -52,7 +44,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     const requireStart = () => requireMore(request);
     const call = { userId, newCampaignId, recipients, note: noteOf(request), requireStart, requireDue };
     const done = await asked.withLeftOut(campaigns.save(workspaceId, request.body, call));
-    const saved = { ...done, warnings: withUnknown(request, done), ...asked.rejected };
+    const saved = asked.answered(done);
     if (request.body.campaignId) return answer(200, 'Campaign updated', saved);
     return reply.code(201).send(answer(201, 'Campaign created', saved));
   });
@@ -64,8 +56,7 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     await asked.requireDue();
     const { workspaceId } = callerOf(request);
     const tried = await asked.withLeftOut(campaigns.dryRun(workspaceId, request.body, asked.recipients));
-    const told = { ...tried, warnings: withUnknown(request, tried), ...asked.rejected };
-    return answer(200, 'Nothing was sent', told);
+    return answer(200, 'Nothing was sent', asked.answered(tried));
   });
 
   app.get(
@@ -108,11 +99,6 @@ export function campaignRoutes(app: App, { campaigns }: { campaigns: Campaigns }
     return reply.code(201).send(answer(201, 'Campaign duplicated', copy));
   });
 }
-
-const withUnknown = (
-  { unknownFields = [] }: FastifyRequest,
-  { warnings }: { warnings: ValidationIssue[] },
-) => [...unknownFields, ...warnings];
 
 /**
  * Problems of the body are reported later, so that it may be anything. An edit without `start` leaves a draft a

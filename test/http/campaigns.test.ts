@@ -63,6 +63,23 @@ describeWithDatabase('campaigns over HTTP', (database) => {
     ]);
   });
 
+  test('creating and trying warn of fields that no campaign has, because a misspelt schedule sends at once', async () => {
+    const later = '2030-01-01T00:00:00Z';
+    const misspelt = { start: false, shedule: { startAt: later }, startAt: later };
+    type Said = { body: { data: { warnings: { path: string; code: string }[] } } };
+    const said = ({ body: answered }: Said) => answered.data.warnings.map((one) => `${one.path} ${one.code}`);
+    const created = await create(misspelt);
+    expect(said(created)).toEqual(['shedule unknown_field', 'startAt unknown_field']);
+    const tried = (more: object) => call('POST', '/api/campaign/dry-run', body({ ...misspelt, ...more }));
+    expect(said(await tried({})).slice(0, 2)).toEqual(said(created));
+    // A campaign can be sent back as it was read.
+    const read = await detail(created.body.data.id);
+    expect(said(await create({ ...read, campaignId: read.id, start: false }))).toEqual([]);
+    const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i}${'x'.repeat(1000)}`, 1]));
+    const named = said(await tried(many)).filter((one) => one.endsWith(' unknown_field'));
+    expect([named.length, named.at(-1)?.length]).toEqual([20, 64 + ' unknown_field'.length]);
+  });
+
   test('a campaign is duplicated as a draft with the same settings, whatever became of it', async () => {
     const startAt = IN_AN_HOUR();
     const more = { params: { TOTAL: 3 }, class: 'transactional', schedule: { startAt } };

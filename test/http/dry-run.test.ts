@@ -354,28 +354,6 @@ describeWithDatabase('POST /api/campaign/dry-run', (database) => {
     ]);
   });
 
-  test('creating and trying warn of fields that no campaign has, because a misspelt schedule sends at once', async () => {
-    const list = await plant([{ phone: '+12022000001', name: 'Ann' }], 'ws_a');
-    const misspelt = {
-      start: false,
-      shedule: { startAt: '2030-01-01T00:00:00Z' },
-      startAt: '2030-01-01T00:00:00Z',
-    };
-    const asked = bodyFor(list, ['sms'], misspelt);
-    const said = ({ warnings }: { warnings: { path: string; code: string }[] }) =>
-      warnings.map(({ path, code }) => `${path} ${code}`);
-    const created = (await server.call('POST', '/api/campaign', asked)).body.data;
-    expect(said(created)).toEqual(['shedule unknown_field', 'startAt unknown_field']);
-    expect(said((await dryRun(asked)).body.data)).toEqual(said(created));
-    const { data: read } = (await server.call('GET', `/api/campaign/${created.id}`)).body;
-    const again = { ...read, campaignId: read.id, start: false };
-    expect(said((await server.call('POST', '/api/campaign', again)).body.data)).toEqual([]);
-    const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i}${'x'.repeat(1000)}`, 1]));
-    const { warnings } = (await dryRun({ ...asked, ...many })).body.data;
-    expect(warnings).toHaveLength(20);
-    expect(Math.max(...warnings.map(({ path }: { path: string }) => path.length))).toBe(64);
-  });
-
   test('it refuses what creating refuses', async () => {
     const list = await plant([{ phone: '+12022000001', name: 'Ann' }], 'ws_a');
     const wrong = { contactListId: [list, 'lst_none'], exclude: { campaignIds: ['cmp_none'] } };

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyRequest, preValidationHookHandler } from 'fastify';
 import type { CountryCode } from 'libphonenumber-js/max';
 import {
   checkRecipients,
@@ -7,17 +7,29 @@ import {
 } from '../../campaigns/contacts/inline-recipients';
 import { type CampaignReferences, campaignReferences } from '../../contracts/campaign-references';
 import { overByNow } from '../../contracts/campaign-schedule';
-import type { CampaignBody } from '../../contracts/campaigns';
+import { type CampaignBody, campaignBody, campaignDetail } from '../../contracts/campaigns';
 import { DomainError, type FieldError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
+import type { ValidationIssue } from '../../domain/validation-issue';
 import { callerOf } from './caller';
 import { regionOf } from './phone-country';
+import type { App } from './routing';
 import { invalidRequest } from './validation';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** About the names of its body that no field has. */
+    unknownFields: ValidationIssue[] | undefined;
+  }
+}
 
 export interface CampaignRequest {
   recipients: InlineRecipients | undefined;
-  /** Part of an answer to `skipInvalid`; at most as many as a request has rows. */
-  rejected: { rejected?: RecipientFinding[] };
+  /**
+   * The answer with what was found beside it: names that no field has, and with `skipInvalid` the rows that were left out, at
+   * most as many as a request has.
+   */
+  answered<T extends { warnings: ValidationIssue[] }>(done: T): T & { rejected?: RecipientFinding[] };
   /** Throws for a schedule that is over by now, which an earlier attempt at the same call may have found in time. */
   requireDue(): Promise<void>;
   /** Adds the rows that were left out to a refusal for want of an audience, because they are the reason for it. */
@@ -61,8 +73,42 @@ export async function readCampaignRequest(
       throw noneLeft(left);
     });
   const rejected = skipInvalid === true ? { rejected: left } : {};
-  return { recipients: checked, rejected, requireDue, withLeftOut };
+  const { unknownFields = [] } = request;
+  const answered = <T extends { warnings: ValidationIssue[] }>(done: T) => ({
+    ...{ ...done, warnings: [...unknownFields, ...done.warnings] },
+    ...rejected,
+  });
+  return { recipients: checked, answered, requireDue, withLeftOut };
 }
+
+/** A campaign that was read and is sent back has more than what creates one. */
+const KNOWN = new Set([...Object.keys(campaignBody.shape), ...Object.keys(campaignDetail.shape.data.shape)]);
+const LISTED_MAX = 20;
+const NAME_CHARS = 64;
+
+/** Of the routes whose requests are read so: problems of the body are attached, to be reported with those of its recipients. */
+export function takesCampaigns(app: App) {
+  app.decorateRequest('unknownFields', undefined);
+  return { bodyLimit: LIMITS.bulkBodyBytes, attachValidation: true, preValidation: noteUnknownFields };
+}
+
+/**
+ * A campaign is an object of the specification, whose unknown fields are ignored (api.md 1). A misspelt `schedule` sends at
+ * once, so the answer's warnings name it. Validation drops such fields; they are noted before.
+ */
+const noteUnknownFields: preValidationHookHandler = (request, _reply, done) => {
+  const { body } = request;
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
+    const unknown = Object.keys(body).filter((name) => !KNOWN.has(name));
+    request.unknownFields = unknown.slice(0, LISTED_MAX).map((name) => ({
+      path: name.slice(0, NAME_CHARS),
+      code: 'unknown_field',
+      message: 'No field of a campaign has this name, so that it has no effect; /docs lists them',
+      severity: 'warning',
+    }));
+  }
+  done();
+};
 
 /** Names the first finding, as other refusals do, because some callers show the message alone. */
 function noneLeft(findings: readonly RecipientFinding[]): DomainError {
