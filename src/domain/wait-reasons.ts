@@ -5,6 +5,8 @@ export interface WaitFacts {
   of?: number | undefined;
   /** The code of the last answer or error. */
   code?: string | undefined;
+  /** How the last call ended. */
+  outcome?: string | undefined;
   /** Number of recipients before this one. */
   ahead?: number | undefined;
   /** A channel before this one in the campaign's order. */
@@ -68,8 +70,13 @@ export const WAIT_REASONS = {
       `The campaign keeps to its pace${ahead ? `: ${people(ahead)} before this one` : ''}.`,
   },
   retry: {
-    sentence: ({ attempt, of, code }) =>
-      `The attempt before failed for the moment${code ? ` (${code})` : ''}; attempt ${attempt ?? 2}${of ? ` of ${of}` : ''} follows.`,
+    sentence: ({ attempt, of, code, outcome }) => {
+      const before =
+        outcome === undefined || outcome === 'failed'
+          ? `The attempt before failed for the moment${code ? ` (${code})` : ''}`
+          : `The call before ended with “${outcome.replaceAll('_', ' ')}”`;
+      return `${before}; attempt ${attempt ?? 2}${of ? ` of ${of}` : ''} follows.`;
+    },
   },
   fallback: {
     sentence: ({ channel }) =>

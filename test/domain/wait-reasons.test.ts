@@ -45,6 +45,15 @@ describe('the reason why a recipient waits', () => {
     expect(sentence({})).not.toMatch(/undefined|null/);
   });
 
+  test.each([
+    ['no_answer', 'The call before ended with “no answer”; attempt 2 of 3 follows.'],
+    ['failed', 'The attempt before failed for the moment (ring_timeout); attempt 2 of 3 follows.'],
+    [undefined, 'The attempt before failed for the moment (ring_timeout); attempt 2 of 3 follows.'],
+  ])('a redial is explained by how the call ended: %s', (outcome, expected) => {
+    const facts = { attempt: 2, of: 3, code: 'ring_timeout', outcome };
+    expect(WAIT_REASONS.retry.sentence(facts)).toBe(expected);
+  });
+
   test('no reason is shown where there is none', () => {
     expect(toldWait([])).toBeUndefined();
   });

@@ -163,7 +163,8 @@ function ownWait(facts: RecipientFacts, at: Date): Wait {
   // A redial that was planned for a closed hour is due when the hours open.
   if (opening?.at?.getTime() === at.getTime()) return { why: opening.why, at };
   if (retryClassOf(code) === 'account') return { why: 'account', at, code };
-  return { why: 'retry', at, code: code ?? facts.view.outcome ?? undefined, ...attemptsOf(facts) };
+  const outcome = facts.view.outcome ?? undefined;
+  return { why: 'retry', at, code: code ?? outcome, outcome, ...attemptsOf(facts) };
 }
 
 /** Looks for one reason by which a whole workspace, campaign or stage is held back. */
