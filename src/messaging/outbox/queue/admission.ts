@@ -77,18 +77,24 @@ export class Admission {
     return Math.min(ASK_MAX, this.deps.limits.queueMax(key) ?? ASK_MAX) - unspent;
   }
 
+  /**
+   * Nothing is taken for messages whose partition may be another process's: that one may have placed their calls already, and
+   * the places would be taken until their lease is over.
+   */
   private async ask(sender: RestrainedSender): Promise<void> {
     const { queue, limits, log, wake } = this.deps;
     sender.asking = true;
     const { changes } = this;
     const free: Entry[] = [];
     const chargeable: Entry[] = [];
+    const unsure: Entry[] = [];
     const max = this.mayAsk(sender);
     for (let entry = sender.queue.take(); entry; entry = sender.queue.take()) {
       if (entry.state === 'gone') continue;
       if (queue.isHeld(entry)) queue.evict(entry);
       // What will not leave anyway costs nothing.
       else if (isOver(entry.message)) free.push(entry);
+      else if (performance.now() >= entry.partition.leaseEndsAt) unsure.push(entry);
       else chargeable.push(entry);
       if (chargeable.length >= max) break;
     }
@@ -103,10 +109,11 @@ export class Admission {
     const gone = granted.filter((entry) => !isWaiting(entry));
     for (const entry of gone) entry.charged = true;
     await this.giveBack(gone);
-    const waiting = chargeable.slice(turn.granted).filter(isWaiting);
+    const waiting = [...unsure, ...chargeable.slice(turn.granted)].filter(isWaiting);
     queue.waiting.putBack(waiting);
     const mustWait = waiting.length > 0 && changes === this.changes;
-    sender.resumeAtMs = mustWait ? Date.now() + turn.waitMs : 0;
+    const waitMs = unsure.length > 0 ? TROUBLE_PAUSE_MS : turn.waitMs;
+    sender.resumeAtMs = mustWait ? Date.now() + waitMs : 0;
     sender.asking = false;
     wake();
   }
