@@ -53,10 +53,13 @@ export class Admission {
     for (const sender of this.deps.queue.waiting.restrained()) sender.resumeAtMs = 0;
   }
 
-  /** A sender that gets nothing back is slower for a moment, and nothing worse. */
+  /**
+   * A sender that gets nothing back is slower for a moment, and nothing worse. What adopted a partition may have counted the
+   * same call anew, whose place must not be given back.
+   */
   async giveBack(entries: readonly Entry[]): Promise<void> {
-    const charged = entries.filter((entry) => entry.charged);
-    for (const entry of charged) entry.charged = false;
+    const charged = entries.filter((entry) => entry.charged && !entry.partition.lost);
+    for (const entry of entries) entry.charged = false;
     if (charged.length === 0) return;
     await this.deps.limits.giveBack(charged.map(({ message }) => message)).catch((error: unknown) => {
       this.deps.log.warn({ err: error }, 'Unused permits of a sender could not be given back');

@@ -338,8 +338,7 @@ export class OutboxQueue {
   private depart(entry: Entry): void {
     this.leaveWindow(entry);
     entry.state = 'gone';
-    // Who adopted the partition may have counted the same call anew.
-    if (entry.charged && !entry.partition.lost) this.deps.onUnused(entry);
+    if (entry.charged) this.deps.onUnused(entry);
     if (this.inHand.get(entry.message.id) !== entry) return;
     this.inHand.delete(entry.message.id);
     this.tellDeparted(entry.message.id);
