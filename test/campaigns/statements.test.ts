@@ -73,6 +73,7 @@ const OTHERWISE: Record<string, Record<string, string[]>> = {
         'moveRun',
         'readControl',
         'readWantedControl',
+        'countChange',
         'noteControlApplied',
         'machinePolicyOf',
         'beginRun',

@@ -26,8 +26,6 @@ class Clocked extends ScriptedProvider {
  * that was not paid for would be 5 messages or more.
  */
 const LATE_ON_THE_WAY = 3;
-/** Every other process has read by then what one has changed. */
-const LIMITS_ARE_READ_MS = 2_500;
 
 /** The most that left within any window, over what a bucket allows in it. */
 function excess(at: readonly { atMs: number }[], { rate, burst }: { rate: number; burst: number }): number {
@@ -246,76 +244,6 @@ describeWithDatabase('a limited sender', (database) => {
     await untilAllAre('sent');
   });
 
-  /** Its bucket is locked meanwhile, so that whoever asks for a token waits. */
-  async function whileItAsks(change: () => Promise<unknown>): Promise<void> {
-    let free = () => {};
-    const freed = new Promise<void>((resolve) => {
-      free = resolve;
-    });
-    let lockedIt = () => {};
-    const locked = new Promise<void>((resolve) => {
-      lockedIt = resolve;
-    });
-    const lock = rig.db.transaction().execute(async (tx) => {
-      await sql`select from sender_buckets where workspace_id = ${rig.workspaceId} for update`.execute(tx);
-      lockedIt();
-      await freed;
-    });
-    try {
-      await locked;
-      await change();
-    } finally {
-      free();
-      await lock;
-    }
-  }
-  const isAsking = async () => {
-    const { rows } = await sql`
-      select from pg_stat_activity where wait_event_type = 'Lock' and query like '%update sender_buckets%'`.execute(
-      rig.db,
-    );
-    return rows.length > 0;
-  };
-
-  test('has its new limit also when it changes while another process asks by the former one', async () => {
-    const one = await start();
-    const two = await start();
-    const limit = (rate: number) =>
-      one.delivery.senderLimits.put(rig.workspaceId, { channel: 'sms', sender: '12345' }, { rate, burst: 1 });
-    await limit(0.001);
-    await delay(LIMITS_ARE_READ_MS);
-    await accept(two, texts('a', 3));
-    await until('one is out', () => clocked(two).length === 1);
-    await whileItAsks(async () => {
-      await limit(0.002);
-      await until('it asks', isAsking);
-      await limit(1_000);
-      await delay(LIMITS_ARE_READ_MS);
-    });
-    await untilAllAre('sent', 5_000);
-  });
-
-  test('has a limit that was set by a process whose clock is behind', async () => {
-    const one = await start();
-    const two = await start();
-    const put = (sender: string, rate: number) =>
-      one.delivery.senderLimits.put(rig.workspaceId, { channel: 'sms', sender }, { rate, burst: 1 });
-    await put('12345', 0.001);
-    // Written by a process whose clock is ahead.
-    await put('55555', 5);
-    await rig.db
-      .updateTable('sender_limits')
-      .set({ updated_at: new Date(Date.now() + 60_000) })
-      .where('workspace_id', '=', rig.workspaceId)
-      .where('sender', '=', '55555')
-      .execute();
-    await delay(LIMITS_ARE_READ_MS);
-    await accept(two, texts('a', 3));
-    await until('one is out', () => clocked(two).length === 1);
-    await put('12345', 1_000);
-    await untilAllAre('sent', 5_000);
-  });
-
   test('is left in peace for as long as its provider asks, and the others go on', async () => {
     const one = await start();
     let refusals = 0;
@@ -410,26 +338,6 @@ describeWithDatabase('a limited sender', (database) => {
     expect(second.voice.uids()).toEqual([]);
     await second.voice.report({ id: first.voice.taken[0]?.id, type: 'completed' });
     await until('the next is placed', () => second.voice.taken.length === 1);
-  });
-
-  test('has the places of calls that ended while it was not limited', async () => {
-    const template = await addTemplate(rig.db, rig.workspaceId, { channel: 'voice', body: '<Response/>' });
-    const sender = { channel: 'voice' as const, sender: '+12025550100' };
-    const call = (uid: string) => ({
-      ...rig.sms(uid, { 'template-id': template }),
-      channel: sender.channel,
-      from: sender.sender,
-    });
-    const one = await start();
-    const limits = one.delivery.senderLimits;
-    await limits.put(rig.workspaceId, sender, { concurrentCalls: 1 });
-    await accept(one, [call('a')]);
-    await until('it is placed', () => one.voice.taken.length === 1);
-    await limits.remove(rig.workspaceId, sender);
-    await one.voice.report({ id: one.voice.taken[0]?.id, type: 'completed' });
-    await limits.put(rig.workspaceId, sender, { concurrentCalls: 1 });
-    await accept(one, [call('b')]);
-    await until('the next is placed', () => one.voice.taken.length === 2, 5_000);
   });
 
   test('is asked about in the database only when it is limited', async () => {
