@@ -70,6 +70,7 @@ describeWithDatabase('campaigns over HTTP', (database) => {
     const said = ({ body: answered }: Said) => answered.data.warnings.map((one) => `${one.path} ${one.code}`);
     const created = await create(misspelt);
     expect(said(created)).toEqual(['shedule unknown_field', 'startAt unknown_field']);
+    expect(created.body.data.warnings[0].message).toContain('is named shedule,');
     const tried = (more: object) => call('POST', '/api/campaign/dry-run', body({ ...misspelt, ...more }));
     expect(said(await tried({})).slice(0, 2)).toEqual(said(created));
     // A campaign can be sent back as it was read.

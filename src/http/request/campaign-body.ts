@@ -100,10 +100,12 @@ const noteUnknownFields: preValidationHookHandler = (request, _reply, done) => {
   const { body } = request;
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
     const unknown = Object.keys(body).filter((name) => !KNOWN.has(name));
-    request.unknownFields = unknown.slice(0, LISTED_MAX).map((name) => ({
-      path: name.slice(0, NAME_CHARS),
+    const named = unknown.slice(0, LISTED_MAX).map((name) => name.slice(0, NAME_CHARS));
+    request.unknownFields = named.map((path) => ({
+      path,
       code: 'unknown_field',
-      message: 'No field of a campaign has this name, so that it has no effect; /docs lists them',
+      // Commands print the message alone.
+      message: `No field of a campaign is named ${path}, so that it has no effect; /docs lists them`,
       severity: 'warning',
     }));
   }
