@@ -76,7 +76,6 @@ export interface HttpModule {
   /** The secrets of a first workspace; `undefined` when the installation has one already. */
   planFirstWorkspace(): Promise<NewWorkspace | undefined>;
   insertFirstWorkspace(planned: NewWorkspace): Promise<void>;
-  /** Whether the installation has workspaces, and this one is not among them. */
   isForeign(workspaceId: string): Promise<boolean>;
   /** From now on `/readyz` checks the dependencies; before, it reports that the process is starting. */
   markReady(): void;
@@ -135,7 +134,7 @@ export async function openHttpModule(options: HttpModuleOptions, shutdown: Shutd
       return planWorkspace({ name: 'First workspace', email: FIRST_USER });
     },
     insertFirstWorkspace: (planned) => access.identity.insertWorkspace(planned),
-    isForeign: async (id) => !((await access.identity.isEmpty()) || (await access.identity.hasWorkspace(id))),
+    isForeign: access.identity.isForeign,
     markReady() {
       state.started = true;
     },
@@ -282,20 +281,18 @@ async function openServer(options: HttpModuleOptions, served: Served, shutdown: 
 
 /** Whether each dependency works now, by name. */
 function readinessOf({ storage, temporal }: HttpModuleOptions, state: { started: boolean }) {
-  const db = storage.tables<MessagingTables>();
   const ready = createReadiness({
-    database: () => requireWrites(db),
+    database: () => requireWrites(storage.tables()),
     temporal: () => temporal.version(),
   });
-  return async (): Promise<Record<string, boolean>> => ({ started: state.started, ...(await ready()) });
+  return async () => ({ started: state.started, ...(await ready()) });
 }
 
 function installationOf({ config, storage, temporal, temporalAt, processId }: HttpModuleOptions) {
-  const uiUrl = config.temporal.uiUrl ?? temporalAt.uiUrl;
   return installationReader({
     ...{ db: storage.forRequests.tables<ProcessTables>(), processId },
     isManaged: config.databaseUrl === undefined,
-    temporal: { ...temporal, address: temporalAt.address, uiUrl },
+    temporal: { ...temporal, ...temporalAt, uiUrl: config.temporal.uiUrl ?? temporalAt.uiUrl },
   });
 }
 

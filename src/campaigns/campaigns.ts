@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Kysely } from 'kysely';
 import type { CampaignListQuery } from '../contracts/campaigns';
-import { atMost } from '../domain/at-most';
 import type { Action } from '../domain/campaign';
 import { LIMITS } from '../domain/limits';
 import type { RecipientOutcome } from '../domain/recipient';
@@ -25,6 +24,7 @@ import { createDryRuns } from './audience/dry-run';
 import type { ImportRow } from './contacts/contact-import';
 import { readCsvRows, readNdjsonRows } from './contacts/uploaded-rows';
 import { listSkipped, type SkippedContact, skippedPages } from './explain/skipped';
+import { atMost } from './model/at-most';
 import { findRun, findRunWithRecipients, readCampaign, summaryOf } from './model/campaign-record';
 import type {
   CampaignHolds,

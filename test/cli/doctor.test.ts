@@ -69,15 +69,8 @@ describeWithDatabase('fanfare doctor', (database) => {
       const looked = async () =>
         (await doctor({ DATABASE_URL: place.databaseUrl, TEMPORAL_ADDRESS: '127.0.0.1:1' })).of('instance');
       const lost = await recordProcess({ db, roles: ['http'], buildId: undefined, log: createLog('silent') });
-      expect(await looked()).toMatchObject([
-        {
-          state: 'broken',
-          found: expect.stringMatching(
-            /^1 process of the installation runs, and .*credentials\.json is not there$/,
-          ),
-          wayOut: expect.stringContaining('Restore the file'),
-        },
-      ]);
+      const isGone = /^1 process of the installation runs, and .*credentials\.json is not there$/;
+      expect(await looked()).toMatchObject([{ state: 'broken', found: expect.stringMatching(isGone) }]);
       await lost.stop();
       await writeCredentials(directory, made);
       expect(await looked()).toMatchObject([
@@ -248,22 +241,11 @@ describeWithDatabase('fanfare doctor', (database) => {
       // The tests' own server forgets for the sake of speed.
       for (const { found } of first.slice(1)) expect(found).toContain('synchronous_commit is off');
       expect((await doctor(env)).of('database')).toEqual(first);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    'a database that takes no changes is broken, though it answers',
-    async () => {
-      const { databaseUrl } = await database.place();
-      const options = encodeURIComponent('-c default_transaction_read_only=on');
-      const findings = (await doctor({ DATABASE_URL: `${databaseUrl}?options=${options}` })).of('database');
-      expect(findings).toContainEqual({
-        check: 'database',
-        state: 'broken',
-        found: 'it takes no changes: default_transaction_read_only is on',
-        wayOut: expect.stringContaining('lead to the primary'),
-      });
+      const only = `?options=${encodeURIComponent('-c default_transaction_read_only=on')}`;
+      const found = 'it takes no changes: default_transaction_read_only is on';
+      expect((await doctor({ DATABASE_URL: databaseUrl + only })).of('database')).toContainEqual(
+        expect.objectContaining({ state: 'broken', found, wayOut: expect.stringContaining('the primary') }),
+      );
     },
     TIMEOUT_MS,
   );

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
-import { atMost } from '../../domain/at-most';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
+import { atMost } from '../model/at-most';
 import type { CampaignHolds, CampaignSchedules, RunLauncher } from '../model/dependencies';
 import type { CampaignTables } from '../model/tables';
 import { liveRunsOf, type RunAddress } from '../runs/run-rows';

@@ -281,11 +281,10 @@ export async function recordStep(
       .executeTakeFirst();
     if (!recipient) return;
     const retryAt = new Date(nextFor(placeOf(recipient), databaseNow() + step.afterSeconds * 1000));
-    const late = retryAt.getTime() > expiryOf(rule, recipient.due_at);
     await moveRecipient(
       tx,
       key,
-      late
+      retryAt.getTime() > expiryOf(rule, recipient.due_at)
         ? { state: 'expired', code: 'expired', outcome: latest, during: key.attempt }
         : { state: 'waiting', outcome: latest, code: call?.code ?? undefined, retryAt, during: key.attempt },
     );

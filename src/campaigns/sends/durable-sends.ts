@@ -1,6 +1,5 @@
 import { type Kysely, sql } from 'kysely';
 import type { DurableSendBody } from '../../contracts/durable-sends';
-import { atMost } from '../../domain/at-most';
 import type { Channel } from '../../domain/channel';
 import { DomainError } from '../../domain/errors';
 import { durableSendWorkflowId, sendMessageUid } from '../../domain/ids';
@@ -8,6 +7,7 @@ import { LIMITS } from '../../domain/limits';
 import { isAllowedSender } from '../../domain/policy';
 import type { RecipientState } from '../../domain/recipient';
 import type { Log } from '../../log';
+import { atMost } from '../model/at-most';
 import type { SenderRule, SendLauncher, TemplateLookup } from '../model/dependencies';
 import type { SendContent } from '../model/send-content';
 import type { CampaignTables } from '../model/tables';
@@ -121,10 +121,8 @@ export function createDurableSends(deps: {
         );
       }
       // If the wake is lost, the workflow reads the row when it wakes by itself.
-      const waking = launcher
-        .wakeSend(id)
-        .catch((error: unknown) => log.warn({ err: error, sendId: id }, 'a send could not be woken'));
-      await atMost(LIMITS.controlAnswerMs, waking);
+      const onLost = (error: unknown) => log.warn({ err: error, sendId: id }, 'a send could not be woken');
+      await atMost(LIMITS.controlAnswerMs, launcher.wakeSend(id).catch(onLost));
       return viewOf(row, await readStop(db, workspaceId));
     },
   };

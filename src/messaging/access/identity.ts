@@ -42,7 +42,8 @@ export interface Identity extends AccessTokens, Sessions, OwnSessions {
   insertWorkspace(planned: NewWorkspace): Promise<void>;
   /** Whether no workspace was ever created here. */
   isEmpty(): Promise<boolean>;
-  hasWorkspace(id: string): Promise<boolean>;
+  /** Whether workspaces were created here, and this one is not among them. */
+  isForeign(id: string): Promise<boolean>;
 }
 
 export interface IdentityDeps {
@@ -102,6 +103,6 @@ export function createIdentity({
     listWorkspaces: (of) => listWorkspaces(db, of),
     insertWorkspace: (planned) => insertWorkspace(db, planned, passwordCost),
     isEmpty: () => isEmpty(db),
-    hasWorkspace: (id) => hasWorkspace(db, id),
+    isForeign: async (id) => !((await isEmpty(db)) || (await hasWorkspace(db, id))),
   };
 }
