@@ -2,6 +2,7 @@
 
 import { Agent, request as httpRequest, METHODS } from 'node:http';
 import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { DomainError } from '../../src/domain/errors';
 import { healthRoutes } from '../../src/http/health';
@@ -225,6 +226,15 @@ describe('the HTTP server', () => {
   ])('a body of type %s is 415', async (type) => {
     const answer = await server.call('POST', '/probe', { body: JSON.stringify(valid), type });
     expect([answer.status, answer.body.code]).toEqual([415, 'unsupported_media_type']);
+  });
+
+  test('a compressed body is 415, and says how to send it', async () => {
+    const body = gzipSync(JSON.stringify(valid));
+    const answer = await server.call('POST', '/probe', { body, headers: { 'content-encoding': 'gzip' } });
+    expect([answer.status, answer.body.detail]).toEqual([
+      415,
+      'No compressed body is taken; send it without content-encoding',
+    ]);
   });
 
   test('a body over the limit is 413, and a route may have a limit of its own', async () => {

@@ -34,7 +34,7 @@ export function parseJsonBodies(app: App): void {
     if (!isUtf8Declared(request.headers['content-type'] ?? '')) {
       return done(new DomainError('unsupported_media_type', 'JSON is taken in UTF-8 only'));
     }
-    if (!isUtf8(bytes)) return done(malformed('The body is not valid UTF-8'));
+    if (!isUtf8(bytes)) return done(unreadable(request.headers['content-encoding']));
     const text = bytes.toString('utf8');
     void parse(request, text.startsWith('\ufeff') ? text.slice(1) : text, (error, value) => {
       if (error) return done(malformed('The body is not valid JSON'));
@@ -59,6 +59,15 @@ export function parseJsonBodies(app: App): void {
     done(schema?.body ? malformed(`The body is empty; ${wanted}`) : undefined);
   });
 }
+
+/** RFC 9110, 8.4: a content coding that is not taken may be answered with 415. */
+const unreadable = (coding: string | undefined) =>
+  coding === undefined
+    ? malformed('The body is not valid UTF-8')
+    : new DomainError(
+        'unsupported_media_type',
+        'No compressed body is taken; send it without content-encoding',
+      );
 
 const malformed = (message: string) => new DomainError('malformed_body', message);
 
