@@ -203,6 +203,6 @@ class TurnLooks {
     );
     this.rests.set(run.runId, now + restMs);
     if (given.nextAtMs === undefined) return { shards: given.shards };
-    return { shards: given.shards, waitMs: Math.max(restMs, given.nextAtMs - now) };
+    return { shards: given.shards, waitMs: Math.max(restMs, given.nextAtMs - databaseNow()) };
   }
 }

@@ -136,6 +136,12 @@ describeWithDatabase('retries of a page', (database) => {
     expect(await rig.states(runId)).toEqual({ accepted: 3 });
   });
 
+  test('sends also where its own clock is behind', async () => {
+    const { runId } = await plant(3, { expireAfterSeconds: 60 });
+    await withClockAhead(-300_000, () => rig.sendPage(runId));
+    expect(await rig.states(runId)).toEqual({ accepted: 3 });
+  });
+
   test('lets no recipient wait for a retry beyond their time', async () => {
     const { runId } = await plant(3, { expireAfterSeconds: 60, retry: { initialDelaySeconds: 120 } });
     refuse(0);

@@ -1,6 +1,6 @@
 import { noteDatabaseClock } from '../../src/domain/database-clock';
 
-/** Lets this process's clock be ahead of the database's for the time of the work, as its next sign of life finds it. */
+/** Lets this process's clock be ahead of the database's (below 0: behind it) for the time of the work, as its next sign of life finds it. */
 export async function withClockAhead<T>(aheadMs: number, work: () => Promise<T>): Promise<T> {
   const now = Date.now.bind(Date);
   const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + aheadMs);

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { databaseNow } from '../../domain/database-clock';
 import { LIMITS } from '../../domain/limits';
 import { lockContacts } from '../contacts/contacts';
 import {
@@ -73,7 +74,7 @@ export function copyName(name: string): string {
 function withoutPastTimes(options: CampaignOptions): CampaignOptions {
   if (!options.schedule) return options;
   const { startAt, endAt, recipientLocal, ...schedule } = options.schedule;
-  const isAhead = (at: string | undefined) => at !== undefined && Date.parse(at) > Date.now();
+  const isAhead = (at: string | undefined) => at !== undefined && Date.parse(at) > databaseNow();
   const left = {
     ...schedule,
     ...(isAhead(startAt) ? { startAt } : {}),

@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import { databaseNow } from '../../domain/database-clock';
 import { deliveryRule } from '../../domain/delivery-rule';
 import { PHONE_PREFIX_MAX, phoneZones } from '../../domain/time-zones/phone-zones';
 import {
@@ -94,7 +95,7 @@ export async function placesOfRun(
   return planPlaces(
     db,
     audience,
-    { otherwise: campaignZone(hours), due: dueSeconds(hours, channel, Date.now()) },
+    { otherwise: campaignZone(hours), due: dueSeconds(hours, channel, databaseNow()) },
     members,
   );
 }

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { CHANNELS, type Channel } from '../../domain/channel';
+import { databaseNow } from '../../domain/database-clock';
 import type { FieldCode } from '../../domain/field-codes';
 import { LIMITS } from '../../domain/limits';
 import type { WorkspacePolicy } from '../../domain/policy';
@@ -131,7 +132,7 @@ export async function exclusionWarnings(
 function startWarnings({ options }: CampaignContent): ValidationIssue[] {
   const startAt = runStart(options);
   // With recipients' local time, the forecast counts the recipients whose hour is over.
-  if (startAt === undefined || startAt > Date.now() || options.schedule?.recipientLocal) return [];
+  if (startAt === undefined || startAt > databaseNow() || options.schedule?.recipientLocal) return [];
   const message = 'This is in the past: started, the campaign sends at once';
   return [{ path: 'schedule.startAt', code: 'start_in_past', message, severity: 'warning' }];
 }

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely';
+import { databaseNow } from '../../domain/database-clock';
 import { EARLIER_CHANNEL } from '../../domain/fallback';
 import type { SkipReason } from '../../domain/recipient';
 import { LATER_STAGE } from '../../domain/release';
@@ -37,7 +38,7 @@ export async function freezePiece(
     tx,
   );
   const places = await placesOfRun(tx, input, pieceMembers(input, part));
-  const dueOfAll = dueSeconds(input.hours ?? {}, channel, Date.now());
+  const dueOfAll = dueSeconds(input.hours ?? {}, channel, databaseNow());
   const due = places?.dueAt ?? sql`coalesce(to_timestamp(${dueOfAll(UNKNOWN_PLACE)}::float8), now())`;
   const order = places ? sql`due_at, id` : sql`id`;
   const first = firstState(input);

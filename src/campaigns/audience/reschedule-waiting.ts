@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import { databaseNow } from '../../domain/database-clock';
 import { deliveryRule } from '../../domain/delivery-rule';
 import { ANSWER_LOST } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
@@ -27,7 +28,7 @@ import { dueSeconds, UNKNOWN_PLACE } from './audience-time-zones';
 export async function recallWaiting(
   db: Kysely<CampaignTables>,
   run: RunPlan,
-  { onStep = () => undefined, now = Date.now() }: { onStep?: () => void; now?: number } = {},
+  { onStep = () => undefined, now = databaseNow() }: { onStep?: () => void; now?: number } = {},
 ): Promise<void> {
   if (run.phase === 'planning' || run.followedPolicy >= run.policyVersion) return;
   await sql`select id from runs where id = ${run.runId} for update`.execute(db);

@@ -1,5 +1,6 @@
 import { sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import { databaseNow } from '../../domain/database-clock';
 import { type DeliveryRule, deliveryRule } from '../../domain/delivery-rule';
 import { applyEvent, type RecipientEvent, type RecipientRow } from '../../domain/recipient-transitions';
 import { moveRecipients } from '../ledger/move-recipients';
@@ -61,7 +62,7 @@ export async function followOutcomes(
 ): Promise<void> {
   const before = await readStandings(tx, workspaceId, outcomes);
   const after = new Map(before);
-  const now = Date.now();
+  const now = databaseNow();
   for (const outcome of [...outcomes].sort((one, other) => one.attempt - other.attempt)) {
     const standing = after.get(keyOf(outcome));
     if (!standing) continue;

@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import { databaseNow } from '../../domain/database-clock';
 import { LIMITS } from '../../domain/limits';
 import { type ContactCap, type ContactUse, capsOf, roomAt } from '../../domain/policy';
 import { addressKey } from '../../domain/suppression';
@@ -45,7 +46,7 @@ export async function reserveContacts(
       scope.workspaceId,
       refused.map(({ key }) => key),
     );
-    const now = Date.now();
+    const now = databaseNow();
     for (const { uid, key } of refused) {
       // A place that was given back since is found by the next try, a moment later.
       const until = Math.max(roomAt(scope.caps, uses.get(key) ?? [], now), now + ASK_AGAIN_MS);

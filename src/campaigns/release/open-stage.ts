@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import { databaseNow } from '../../domain/database-clock';
 import { EARLIER_CHANNEL } from '../../domain/fallback';
 import { LIMITS } from '../../domain/limits';
 import { OUT_OF_HOURS } from '../../domain/policy';
@@ -105,7 +106,7 @@ async function openRange(
       and r.state = 'waiting' and r.code = ${LATER_STAGE} and ${place} > ${after}::uuid and ${place} <= ${upto}::uuid
     order by r.seq`.execute(tx);
   if (rows.length === 0) return 0;
-  const now = Date.now();
+  const now = databaseNow();
   const dueAt = dueTimes(run, channel, now);
   const given = rows.map((row) => ({ seq: row.seq, isTurn: (row.turn ?? 0) > 0, at: dueAt(row) }));
   const isLater = ({ at, isTurn }: { at: number; isTurn: boolean }) => at > now && !isTurn;

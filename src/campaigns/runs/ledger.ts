@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Control } from '../../domain/campaign';
 import type { Channel } from '../../domain/channel';
+import { databaseNow } from '../../domain/database-clock';
 import { DomainError } from '../../domain/errors';
 import { LIMITS } from '../../domain/limits';
 import { LATER_STAGE } from '../../domain/release';
@@ -120,7 +121,7 @@ async function openNextPage(
     ? shard.next_seq
     : await dueEnd(tx, key, shard.next_seq, shard.next_seq + shareOf(size, shard.to_seq - shard.next_seq));
   if (!retries.length && end === shard.next_seq) return { kind: 'idle', until };
-  if (notBefore && notBefore.getTime() > Date.now()) return { kind: 'idle', until: notBefore };
+  if (notBefore && notBefore.getTime() > databaseNow()) return { kind: 'idle', until: notBefore };
   const page = await tx
     .insertInto('pages')
     .values({

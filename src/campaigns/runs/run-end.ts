@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Channel } from '../../domain/channel';
+import { databaseNow } from '../../domain/database-clock';
 import { LIMITS } from '../../domain/limits';
 import type { CampaignTables } from '../model/tables';
 import { isWanted } from './fallback-wanted';
@@ -87,7 +88,7 @@ export async function gatherMs(db: Kysely<CampaignTables>, runId: string): Promi
     .select('started_at')
     .where('id', '=', runId)
     .executeTakeFirstOrThrow();
-  return Math.min(LIMITS.gatherMaxMs, LIMITS.gatherShare * Math.max(0, Date.now() - startedAt.getTime()));
+  return Math.min(LIMITS.gatherMaxMs, LIMITS.gatherShare * Math.max(0, databaseNow() - startedAt.getTime()));
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Control, Stage } from '../../domain/campaign';
+import { databaseNow } from '../../domain/database-clock';
 import { campaignRunWorkflowId } from '../../domain/ids';
 import { LIMITS } from '../../domain/limits';
 import { newId } from '../../storage/new-id';
@@ -18,7 +19,7 @@ const occurrenceColumns = (occurrence: OccurrenceTime | undefined) =>
 
 /** When a process is to wake it (watch/planned-launches.ts). */
 const plannedFor = (startAt: Date | undefined) => {
-  const isAhead = startAt && startAt.getTime() > Date.now() + LIMITS.plannedAheadMs;
+  const isAhead = startAt && startAt.getTime() > databaseNow() + LIMITS.plannedAheadMs;
   return sql`${isAhead ? startAt.toISOString() : null}::timestamptz`;
 };
 

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { databaseNow } from '../../domain/database-clock';
 import { inParallel } from '../../domain/in-parallel';
 import { LIMITS } from '../../domain/limits';
 import type { Log } from '../../log';
@@ -102,7 +103,7 @@ class RunLooks {
 
   private async see(run: RunFacts): Promise<{ later: SeenLooks['later'] }> {
     const { waker } = this.parts;
-    const nowMs = Date.now();
+    const nowMs = databaseNow();
     const mayBeSettled = (!run.isSending && run.unsent === 0 && run.open > 0) || run.stage === 'sending';
     const tellsMore = !mayBeSettled || (await this.hasFeed(run.workspaceId));
     const result = classifyLook(run, { tellsMore, lastWokenMs: this.woken.get(run.runId), nowMs });
@@ -121,7 +122,7 @@ class RunLooks {
   }
 
   private forget(): void {
-    const before = Date.now() - LIMITS.gatherMaxMs;
+    const before = databaseNow() - LIMITS.gatherMaxMs;
     for (const [runId, at] of this.woken) if (at < before) this.woken.delete(runId);
   }
 }
