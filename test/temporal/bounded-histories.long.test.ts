@@ -190,8 +190,10 @@ describe('a workflow that waits for weeks', () => {
       const input: ChannelShardInput = { runId: 'run_1', channel: 'sms', shard: 0, since: Date.now() };
       const handle = await start('channelShard', TASK_QUEUES.orchestrator, id, input);
       await handle.result();
-      expect(sizes[0]).not.toBe(sizes[2]);
-      expect(new Set(sizes.slice(2)).size).toBe(1);
+      // The other lane may ask, and be woken, before what the first one was answered is known.
+      const changed = sizes.findIndex((size) => size !== sizes[0]);
+      expect(changed).toBeGreaterThan(0);
+      expect(new Set(sizes.slice(changed + 2)).size).toBe(1);
       await expectBounded(handle);
     },
     LIMIT_MS,
