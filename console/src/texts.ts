@@ -1081,7 +1081,8 @@ export const TEXTS = {
       none: 'No recipient matches',
       noneFiltered: 'Choose another state or channel, or see all recipients.',
       all: 'Show all recipients',
-      noneText: 'Check the spelling, or ask why this address is not among the recipients.',
+      noneText:
+        'Check the spelling. For a whole email address, or a phone number with its country code, it is said here why it is not among the recipients.',
       why: 'Why is {to} not here?',
       empty: 'No recipients yet',
       emptyText: 'They appear when the audience is frozen, at the start.',

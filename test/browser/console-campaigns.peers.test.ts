@@ -128,6 +128,9 @@ describe('campaigns in the console, of the whole program', () => {
     await page.getByRole('link', { name: 'All recipients' }).click();
     await page.getByLabel('Search').fill('no-phone@example.com');
     await page.getByText('Left out: No address for this channel').waitFor();
+    // Without its country code it is no address, and says nothing of the person.
+    await page.getByLabel('Search').fill('99920001');
+    await page.getByText('a phone number with its country code').waitFor();
   }, 240_000);
 
   test('where all were refused, sending again is offered by their code alone', async () => {

@@ -9,12 +9,23 @@ const { campaign: texts } = TEXTS;
 
 /** Why an address is not among the recipients: it was left out before sending, or was never meant. */
 export function AbsentPerson({ id, to }: { id: string; to: string }) {
+  return isAddress(to) ? <AbsentAddress id={id} to={to} /> : <NoneMatches />;
+}
+
+/** A beginning, or an id of the backend's, is no address that could be asked about. */
+const isAddress = (search: string): boolean => search.includes('@') || search.trim().startsWith('+');
+
+const NoneMatches = ({ text = texts.people.noneText }: { text?: string | undefined }) => (
+  <EmptyState title={texts.people.none}>{text}</EmptyState>
+);
+
+function AbsentAddress({ id, to }: { id: string; to: string }) {
   const found = useQuery(absentQuery(id, to));
   if (found.isPending) return <Skeleton lines={2} />;
-  if (found.error && !isProblem(found.error, 404) && !isProblem(found.error, 422))
+  if (isProblem(found.error, 422)) return <NoneMatches />;
+  if (found.error && !isProblem(found.error, 404))
     return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
-  if (!found.data)
-    return <EmptyState title={texts.people.none}>{found.error?.message ?? texts.people.noneText}</EmptyState>;
+  if (!found.data) return <NoneMatches text={found.error?.message} />;
   const { summary, skipped } = found.data;
   return (
     <EmptyState title={fill(texts.people.why, { to })}>
