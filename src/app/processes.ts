@@ -63,7 +63,8 @@ export async function recordProcess({ db, roles, buildId, log }: RecordDeps): Pr
       const aheadMs = read && noteDatabaseClock({ at: read.at, askedAt, answeredAt: Date.now() });
       if (aheadMs !== undefined)
         log.warn(
-          { aheadMs },
+          // Whole seconds, so that the log takes the next ones for the same.
+          { aheadSeconds: Math.round(aheadMs / 1_000) },
           "This machine's clock is not the database's; let both follow a time server (NTP)",
         );
       await sql`

@@ -25,7 +25,7 @@ export const explainQuery = z
         .string()
         .max(LIMITS.searchChars)
         .transform(lookedForAddress)
-        // A person may be told that a campaign does not have them, which half a number cannot show.
+        // The answer may be that a campaign does not have this person, which half a number cannot show.
         .refine(
           (address) => address.includes('@') || recipientOf.sms.safeParse(address).success,
           refused('invalid_address', 'This must be an email address, or a phone number such as +14155550123'),

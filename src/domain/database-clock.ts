@@ -1,4 +1,4 @@
-/** Below this the difference may be the way to the database and back. */
+/** A smaller difference may be the way to the database and back; an answer that took longer says too little. */
 const NOTED_MS = 2_000;
 
 let aheadMs = 0;
@@ -10,12 +10,15 @@ let aheadMs = 0;
  */
 export const databaseNow = (): number => Date.now() - aheadMs;
 
-/** With each sign of life. Returns how far the own clock is ahead, if that is worth a word. */
+/** With each sign of life; after a late answer the last reading holds. Returns how far the own clock is ahead, if that is worth a word. */
 export function noteDatabaseClock({ at, askedAt, answeredAt }: ClockReading): number | undefined {
-  const measured = Math.round((askedAt + answeredAt) / 2 - at.getTime());
-  const isApart = Math.abs(measured) > NOTED_MS + (answeredAt - askedAt);
-  aheadMs = isApart ? measured : 0;
-  return isApart ? measured : undefined;
+  const tookMs = answeredAt - askedAt;
+  // Below 0 the own clock was set meanwhile.
+  if (tookMs >= 0 && tookMs <= NOTED_MS) {
+    const measured = Math.round(askedAt + tookMs / 2 - at.getTime());
+    aheadMs = Math.abs(measured) > NOTED_MS ? measured : 0;
+  }
+  return aheadMs === 0 ? undefined : aheadMs;
 }
 
 interface ClockReading {

@@ -27,3 +27,10 @@ test('a late answer and a second of difference change nothing', () => {
   expect([reading(1_000), reading(5_000, 10_000)]).toEqual([undefined, undefined]);
   expect(differenceMs()).toBeCloseTo(0, -2);
 });
+
+test('what is known of a clock holds while the database answers late', () => {
+  reading(300_000);
+  expect(reading(5_000, 10_000)).toBe(300_000);
+  expect(reading(0, -60_000)).toBe(300_000);
+  expect(differenceMs()).toBeCloseTo(300_000, -2);
+});

@@ -91,12 +91,12 @@ async function changeDelivery(
   if (change.ratePerSecond === undefined && !held) return { tell: [] };
   if (change.ratePerSecond !== undefined)
     for (const { id } of runs) await setPace(tx, id, change.ratePerSecond);
-  const told = campaign.stage !== 'scheduled' || hasSchedule(campaign) ? runs : [];
+  const concerned = campaign.stage !== 'scheduled' || hasSchedule(campaign) ? runs : [];
   await countChange(
     tx,
-    told.map(({ id }) => id),
+    concerned.map(({ id }) => id),
   );
-  return { tell: told.map(addressOf) };
+  return { tell: concerned.map(addressOf) };
 }
 
 /**
